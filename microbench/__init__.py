@@ -1,0 +1,1 @@
+"""The instruments: loops of explicit machine instructions, the memory they run on and the threads that time them."""

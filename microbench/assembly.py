@@ -1,0 +1,235 @@
+"""Reads generated assembly: what the innermost loop really contains, and whether that is what was meant.
+
+Understands the AT&T syntax that LLVM prints for x86-64 and the syntax of aarch64.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Instructions of one trip through a loop. Vector loads and stores count registers, wherever they hide.
+
+    ``other_loads`` and ``other_stores`` are scalar integer accesses, ``spills`` accesses to the stack (counted there
+    only). ``vector_bits`` is the one width of all floating-point and vector instructions; 0 if there are none,
+    -1 if they differ.
+    """
+
+    fma: int = 0
+    add: int = 0
+    mul: int = 0
+    divide: int = 0
+    sqrt: int = 0
+    dot: int = 0
+    loads: int = 0
+    stores: int = 0
+    nontemporal_stores: int = 0
+    other_loads: int = 0
+    other_stores: int = 0
+    spills: int = 0
+    calls: int = 0
+    vector_bits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One line of assembly: mnemonic and operands as they stand."""
+
+    mnemonic: str
+    operands: tuple[str, ...]
+
+
+_LABEL = re.compile(r"^([.\w$@]+):")
+_OPERANDS = re.compile(r",(?![^(\[{]*[)\]}])")
+_X86_MEMORY = re.compile(r"\(.*\)")
+_X86_REGISTER = re.compile(r"%([xyz])mm\d+")
+_X86_BITS = {"x": 128, "y": 256, "z": 512}
+_X86_ARITHMETIC = (
+    ("fma", re.compile(r"^vfn?m(?:add|sub)(?:132|213|231)([ps])([sdh])$")),
+    ("add", re.compile(r"^v?(?:add|sub)([ps])([sdh])$")),
+    ("mul", re.compile(r"^v?mul([ps])([sdh])$")),
+    ("divide", re.compile(r"^v?div([ps])([sdh])$")),
+    ("sqrt", re.compile(r"^v?sqrt([ps])([sdh])$")),
+    ("dot", re.compile(r"^v(?:dpbf16ps|p?dpbusds?|pdpwssds?)$")),
+)
+_X86_MOVES = re.compile(r"^v?(?:mov(?:[au]p[sd]|dq[au](?:8|16|32|64)?|nt(?:p[sd]|dq|dqa)|s[sdh])|lddqu)$")
+_X86_SCALAR = re.compile(r"^v?(?:mov|add|sub|mul|div|sqrt|f\w+)s([sdh])$")
+_X86_JUMPS = re.compile(r"^j[a-z]+$")
+_ELEMENT_BITS = {"s": 32, "d": 64, "h": 16}
+
+_ARM_ARITHMETIC = {
+    "fmla": "fma", "fmls": "fma", "fmadd": "fma", "fmsub": "fma", "fnmadd": "fma", "fnmsub": "fma", "fmad": "fma",
+    "fadd": "add", "fsub": "add", "fmul": "mul", "fdiv": "divide", "fsqrt": "sqrt",
+    "bfdot": "dot", "sdot": "dot", "udot": "dot", "usdot": "dot",
+}  # fmt: skip
+_ARM_LOADS = {"ldr": 1, "ldur": 1, "ldp": 2, "ldnp": 2, "ld1": 1}
+_ARM_STORES = {"str": 1, "stur": 1, "stp": 2, "st1": 1, "stnp": 2}
+_ARM_JUMPS = re.compile(r"^(?:b|b\.[a-z]+|cbn?z|tbn?z)$")
+_ARM_VECTOR = re.compile(r"^v\d+\.(\d+)([bhsd])")
+_ARM_SCALAR = re.compile(r"^([qdsh])\d+$")
+_ARM_SCALAR_BITS = {"q": 128, "d": 64, "s": 32, "h": 16, "b": 8}
+
+
+def innermost_loops(assembly: str) -> list[list[Instruction]]:
+    """Return the instructions of each innermost loop of a listing.
+
+    A loop is what stands between a label and a later jump back to it; innermost is one that contains no other.
+    """
+    lines = list(_lines(assembly))
+    labels = {entry: index for index, entry in enumerate(lines) if isinstance(entry, str)}
+    spans = []
+    for index, entry in enumerate(lines):
+        if isinstance(entry, Instruction) and _is_jump(entry):
+            start = labels.get(entry.operands[-1] if entry.operands else "", index)
+            if start < index:
+                spans.append((start, index))
+    inner = [
+        (start, end)
+        for start, end in spans
+        if not any((other != (start, end)) and start <= other[0] and other[1] <= end for other in spans)
+    ]
+    return [[line for line in lines[start : end + 1] if isinstance(line, Instruction)] for start, end in inner]
+
+
+def count(loop: list[Instruction], family: str) -> Counts:
+    """Return what a loop contains. `family` is ``"x86"`` or ``"arm"``; ValueError for others."""
+    if family == "x86":
+        return _tally(_x86(instruction) for instruction in loop)
+    if family == "arm":
+        return _tally(_arm(instruction) for instruction in loop)
+    raise ValueError(f"assembly of {family!r} cannot be read; known: x86, arm")
+
+
+def verify(assembly: str, expected: Counts, family: str) -> tuple[Counts, str]:
+    """Compare the one loop of a listing with the model.
+
+    Returns
+    -------
+    counts : Counts
+        What was found (all zero if there was no single loop to count).
+    reason : str
+        Empty if it equals `expected`, else one sentence saying what differs.
+    """
+    if not assembly:
+        return Counts(), "the generated code cannot be seen"
+    loops = innermost_loops(assembly)
+    if len(loops) != 1:
+        return Counts(), f"the generated code has {len(loops)} innermost loops instead of one"
+    try:
+        found = count(loops[0], family)
+    except ValueError as error:
+        return Counts(), str(error)
+    wrong = [
+        f"{field.name.replace('_', ' ')} {getattr(found, field.name)} instead of {getattr(expected, field.name)}"
+        for field in fields(Counts)
+        if getattr(found, field.name) != getattr(expected, field.name)
+    ]
+    return found, "; ".join(wrong)
+
+
+def _lines(assembly: str) -> Iterator[str | Instruction]:
+    for raw in assembly.splitlines():
+        line = raw.split("#")[0].split("//")[0].strip()
+        if match := _LABEL.match(line):
+            yield match.group(1)
+            line = line[match.end() :].strip()
+        if not line or line.startswith("."):
+            continue
+        mnemonic, _, rest = line.partition("\t") if "\t" in line else line.partition(" ")
+        operands = tuple(operand.strip() for operand in _OPERANDS.split(rest) if operand.strip())
+        yield Instruction(mnemonic.strip(), operands)
+
+
+def _is_jump(instruction: Instruction) -> bool:
+    return bool(_X86_JUMPS.match(instruction.mnemonic) or _ARM_JUMPS.match(instruction.mnemonic))
+
+
+Tally = tuple[dict[str, int], int]
+"""What one instruction adds to the counts, and its vector width in bits (0 for none)."""
+
+
+def _tally(parts: Iterator[Tally]) -> Counts:
+    totals: dict[str, int] = {}
+    widths = set()
+    for adds, bits in parts:
+        for name, number in adds.items():
+            totals[name] = totals.get(name, 0) + number
+        if bits:
+            widths.add(bits)
+    width = widths.pop() if len(widths) == 1 else (-1 if widths else 0)
+    return Counts(**totals, vector_bits=width)
+
+
+def _x86(instruction: Instruction) -> Tally:
+    name, operands = instruction.mnemonic, instruction.operands
+    if name.startswith(("nop", "lea", "prefetch")) or _X86_JUMPS.match(name):
+        return {}, 0
+    if name.startswith("call"):
+        return {"calls": 1}, 0
+    memory = [index for index, operand in enumerate(operands) if _X86_MEMORY.search(operand)]
+    on_stack = any(re.search(r"\(%r[sb]p\b", operands[index]) for index in memory)
+    adds: dict[str, int] = {}
+    is_vector = any(_X86_REGISTER.search(operand) for operand in operands)
+    for kind, pattern in _X86_ARITHMETIC:
+        if pattern.match(name):
+            adds[kind] = 1
+    if memory:
+        writes = memory[-1] == len(operands) - 1 and not name.startswith(("cmp", "test", "vucomi", "ucomi"))
+        reads = not writes or not (_X86_MOVES.match(name) or name.startswith("mov"))
+        if on_stack or name.startswith(("push", "pop")):
+            adds["spills"] = 1
+        elif is_vector:
+            if writes:
+                adds["nontemporal_stores" if "movnt" in name else "stores"] = 1
+            else:
+                adds["loads"] = 1
+        else:
+            if writes:
+                adds["other_stores"] = 1
+            if reads:
+                adds["other_loads"] = 1
+    elif name.startswith(("push", "pop")):
+        adds["spills"] = 1
+    # Logical and move instructions between registers do no work of the model, so their width is no matter.
+    return adds, _x86_bits(instruction) if adds and is_vector else 0
+
+
+def _x86_bits(instruction: Instruction) -> int:
+    if scalar := _X86_SCALAR.match(instruction.mnemonic):
+        return _ELEMENT_BITS[scalar.group(1)]
+    kinds = {match.group(1) for operand in instruction.operands for match in _X86_REGISTER.finditer(operand)}
+    return max(_X86_BITS[kind] for kind in kinds)
+
+
+def _arm(instruction: Instruction) -> Tally:
+    name, operands = instruction.mnemonic, instruction.operands
+    if name in {"bl", "blr"}:
+        return {"calls": 1}, 0
+    adds: dict[str, int] = {}
+    bits = _arm_bits(operands)
+    if kind := _ARM_ARITHMETIC.get(name):
+        adds[kind] = 1
+        return adds, bits
+    registers = _ARM_LOADS.get(name, 0) or _ARM_STORES.get(name, 0)
+    if not registers:
+        return {}, 0
+    if any("[sp" in operand for operand in operands):
+        return {"spills": registers}, 0
+    if name in _ARM_LOADS:
+        return {"loads" if bits else "other_loads": registers}, bits
+    if not bits:
+        return {"other_stores": registers}, 0
+    return {"nontemporal_stores" if name == "stnp" else "stores": registers}, bits
+
+
+def _arm_bits(operands: tuple[str, ...]) -> int:
+    first = operands[0].strip("{} ") if operands else ""
+    if vector := _ARM_VECTOR.match(first):
+        return int(vector.group(1)) * _ARM_SCALAR_BITS[vector.group(2)]
+    if scalar := _ARM_SCALAR.match(first):
+        return _ARM_SCALAR_BITS[scalar.group(1)]
+    return 0

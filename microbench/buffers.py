@@ -1,0 +1,71 @@
+"""Memory to measure on: anonymous, aligned to 2 MiB, advised to be backed by huge pages."""
+
+from __future__ import annotations
+
+import mmap
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from microbench.catalog import array_pitch
+
+HUGE_PAGE = 2 * 1024 * 1024
+
+
+class Arena:
+    """One thread's memory, reserved at once, backed by pages as they are first written.
+
+    Parameters
+    ----------
+    size : int
+        Usable bytes.
+
+    Raises
+    ------
+    MemoryError
+        If the system does not give that much.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        try:
+            self._map = mmap.mmap(-1, size + HUGE_PAGE)
+        except (OSError, ValueError, OverflowError) as error:
+            raise MemoryError(f"cannot reserve {size} bytes: {error}") from None
+        whole = np.frombuffer(self._map, dtype=np.uint8)
+        start = -whole.ctypes.data % HUGE_PAGE
+        self.bytes: np.ndarray[Any, np.dtype[np.uint8]] = whole[start : start + size]
+        self.address = int(self.bytes.ctypes.data)
+        self.advised = False
+        if hasattr(self._map, "madvise") and hasattr(mmap, "MADV_HUGEPAGE"):
+            try:
+                self._map.madvise(mmap.MADV_HUGEPAGE)
+                self.advised = True
+            except OSError:
+                pass  # kernels built without transparent huge pages
+
+    def offsets(self, arrays: int, length: int) -> tuple[int, ...]:
+        """Return where `arrays` arrays of `length` bytes start, so that no two alias; all are multiples of 64."""
+        pitch = array_pitch(length)
+        return tuple(index * pitch for index in range(arrays))
+
+    def view(self, offset: int, length: int, dtype: Any) -> np.ndarray[Any, np.dtype[Any]]:
+        """Return `length` bytes at `offset` as elements of `dtype`."""
+        return self.bytes[offset : offset + length].view(dtype)
+
+    def close(self) -> None:
+        """Give the memory back. Views taken from it must not be used any more."""
+        self.bytes = np.empty(0, np.uint8)
+        try:
+            self._map.close()
+        except BufferError:
+            pass  # a view is alive; the map goes with it
+
+    def __enter__(self) -> Arena:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

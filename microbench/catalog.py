@@ -1,0 +1,135 @@
+"""What can be measured, as plain facts: precisions, access mixes, instructions. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+STEP_BYTES = 1024
+"""Bytes of one array that one trip of a memory loop moves: 16 vectors of 512 bits, 32 of 256, 64 of 128.
+
+Long enough that the three scalar instructions which advance and wrap the offset are hidden, short enough for the
+micro-op cache.
+"""
+
+PAGE_BYTES = 4096
+
+GAP_BYTES = PAGE_BYTES + 320
+"""Bytes between arrays of one working set beyond their length in whole pages.
+
+Equal low 12 bits of a load's and an earlier store's address make a core believe that they overlap (4 KiB aliasing). 320
+bytes, five lines, keep three arrays apart within a page, also while vectors of 64 bytes are in flight.
+"""
+
+MULTIPLY_ADDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+"""The k of the intensity sweep: multiply-adds per loaded element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """An element type. ``integer`` ones are counted in OP instead of FLOP."""
+
+    name: str
+    bytes: int
+    integer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """How a memory loop touches its arrays, per element and step.
+
+    Attributes
+    ----------
+    reads, writes : int
+        Loads and stores of one vector of each array it uses.
+    arrays : int
+        Arrays that make up the working set.
+    allocates : int
+        Stores to lines that were not read first: with ordinary stores a cache reads each such line before it is
+        overwritten.
+    fma : int
+        Multiply-adds done on the way.
+    nontemporal : bool
+        Whether the stores bypass the caches.
+    """
+
+    name: str
+    reads: int
+    writes: int
+    arrays: int
+    allocates: int = 0
+    fma: int = 0
+    nontemporal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A kind of arithmetic. ``flop`` counts the operations on one element that one step of one chain does."""
+
+    name: str
+    flop: int
+
+
+PRECISIONS = (Precision("fp64", 8), Precision("fp32", 4))
+
+INSTRUCTIONS = (Instruction("fma", 2), Instruction("mul_add_unfused", 2))
+
+MIXES = (
+    Mix("load", reads=1, writes=0, arrays=1),
+    Mix("load2_store1", reads=2, writes=1, arrays=3, allocates=1),
+    Mix("copy", reads=1, writes=1, arrays=2, allocates=1),
+    Mix("triad", reads=2, writes=1, arrays=3, allocates=1, fma=1),
+    Mix("update", reads=1, writes=1, arrays=1, fma=1),
+    Mix("store", reads=0, writes=1, arrays=1, allocates=1),
+    Mix("load2_store1_nt", reads=2, writes=1, arrays=3, nontemporal=True),
+    Mix("copy_nt", reads=1, writes=1, arrays=2, nontemporal=True),
+    Mix("triad_nt", reads=2, writes=1, arrays=3, fma=1, nontemporal=True),
+    Mix("update_nt", reads=1, writes=1, arrays=1, fma=1, nontemporal=True),
+    Mix("store_nt", reads=0, writes=1, arrays=1, nontemporal=True),
+)
+
+PROBES = ("compute", "memory", "intensity")
+
+_T = TypeVar("_T", Precision, Mix, Instruction)
+
+
+def precision(name: str) -> Precision:
+    """Return the precision called `name`; KeyError names the known ones."""
+    return _find(name, PRECISIONS, "precision")
+
+
+def mix(name: str) -> Mix:
+    """Return the access mix called `name`; KeyError names the known ones."""
+    return _find(name, MIXES, "access mix")
+
+
+def instruction(name: str) -> Instruction:
+    """Return the kind of arithmetic called `name`; KeyError names the known ones."""
+    return _find(name, INSTRUCTIONS, "instruction")
+
+
+def round_working_set(mix_name: str, size: int) -> int:
+    """Return the largest working set in bytes not above `size` that the loop of a mix fills evenly.
+
+    At least one step of every array.
+    """
+    granule = mix(mix_name).arrays * STEP_BYTES
+    return max(granule, size // granule * granule)
+
+
+def array_pitch(length: int) -> int:
+    """Return the bytes from one array of `length` bytes to the next of the same working set."""
+    return -(-length // PAGE_BYTES) * PAGE_BYTES + GAP_BYTES
+
+
+def arena_bytes(mix_name: str, working_set: int) -> int:
+    """Return the bytes of memory that one thread needs for a working set of a mix, gaps included."""
+    arrays = mix(mix_name).arrays
+    return arrays * array_pitch(working_set // arrays)
+
+
+def _find(name: str, known: tuple[_T, ...], what: str) -> _T:
+    for entry in known:
+        if entry.name == name:
+            return entry
+    raise KeyError(f"unknown {what} {name!r}; known: {', '.join(entry.name for entry in known)}")

@@ -1,0 +1,113 @@
+"""What every probe is: a loop, how its memory is filled, and the oracle of its results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from microbench.team import Worker
+from microbench.vector import A_SLOT, FIRST_SLOT, X_SLOT, Loop
+
+DTYPES: dict[str, Any] = {"fp64": np.float64, "fp32": np.float32}
+
+MULTIPLIER, ADDEND = -1.0, 2.0
+"""y * -1 + 2 maps 1 + d to 1 - d and back, exactly, for every d with few bits: a chain of any length never reaches
+infinity, NaN or a denormal, and its end tells whether an odd or an even number of steps was done."""
+
+CHECK_WHOLE_BYTES = 1 << 20
+"""Arrays up to this size are checked whole, larger ones at `CHECK_BLOCKS` blocks."""
+
+CHECK_BLOCKS = 64
+_BLOCK = 4096
+
+
+class Probe(Protocol):
+    """A loop with its data. `length` is the bytes of each array."""
+
+    @property
+    def loop(self) -> Loop:
+        """What runs."""
+
+    @property
+    def arrays(self) -> int:
+        """Arrays that make up the working set; 0 for probes that use registers only."""
+
+    def prepare(self, worker: Worker, length: int) -> None:
+        """Fill registers and memory and point the argument block to them; runs on the thread that owns them."""
+
+    def check(self, worker: Worker, length: int, trips: int) -> str:
+        """Return one sentence if the results after `trips` trips since :meth:`prepare` are wrong, else ``""``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """Start values of the accumulators, and what they must be after some number of steps."""
+
+    precision: str
+    lanes: int
+    number: int
+
+    def start(self, index: int) -> np.ndarray[Any, np.dtype[Any]]:
+        """Return the start of one accumulator: 1 + d with another d in every lane of every chain."""
+        lane = np.arange(self.lanes, dtype=np.float64)
+        return (1 + (1 + index * self.lanes + lane) / 2048).astype(DTYPES[self.precision])
+
+    def prepare(self, worker: Worker) -> None:
+        """Fill the register block: multiplier, addend, starts."""
+        dtype = DTYPES[self.precision]
+        worker.slot(X_SLOT, dtype)[:] = MULTIPLIER
+        worker.slot(A_SLOT, dtype)[:] = ADDEND
+        for index in range(self.number):
+            worker.slot(FIRST_SLOT + index, dtype)[: self.lanes] = self.start(index)
+
+    def check(self, worker: Worker, steps: list[int]) -> str:
+        """Compare each accumulator with its start after `steps[index]` multiply-adds."""
+        for index in range(self.number):
+            found = worker.accumulator(index, DTYPES[self.precision])[: self.lanes]
+            start = self.start(index)
+            expected = start if steps[index] % 2 == 0 else DTYPES[self.precision](2) - start
+            if not np.array_equal(found, expected):
+                return f"accumulator {index} holds {found[0]!r} instead of {expected[0]!r}"
+        return ""
+
+
+def fill_constant(worker: Worker, length: int, precision: str, value: float) -> None:
+    """Fill the arena's first `length` bytes with one value, unless they hold it already."""
+    match worker.content:
+        case (str(have), float(number), int(size)) if (have, number) == (precision, value) and size >= length:
+            return
+    worker.arena.view(0, length, DTYPES[precision])[:] = value
+    worker.content = (precision, value, length)
+
+
+def ramp(array: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the 4 KiB of fp64 that array number `array` repeats: no two neighbours and no two arrays alike."""
+    return 1 + array / 4 + np.arange(_BLOCK // 8) / 4096
+
+
+def fill_ramp(worker: Worker, offset: int, length: int, array: int) -> None:
+    """Fill one array with its ramp."""
+    view = worker.arena.view(offset, length, np.float64)
+    whole = len(view) // len(ramp(array)) * len(ramp(array))
+    view[:whole].reshape(-1, len(ramp(array)))[:] = ramp(array)
+    view[whole:] = ramp(array)[: len(view) - whole]
+    worker.content = None
+
+
+def differs(worker: Worker, offset: int, length: int, expected: np.ndarray[Any, np.dtype[np.float64]]) -> str:
+    """Compare an array with the repeated 4 KiB `expected`; one sentence if it differs, else ``""``."""
+    assert expected.nbytes == _BLOCK
+    blocks = -(-length // _BLOCK)
+    if length <= CHECK_WHOLE_BYTES:
+        chosen = list(range(blocks))
+    else:
+        chosen = sorted({round(index * (blocks - 1) / (CHECK_BLOCKS - 1)) for index in range(CHECK_BLOCKS)})
+    for block in chosen:
+        size = min(_BLOCK, length - block * _BLOCK)
+        found = worker.arena.view(offset + block * _BLOCK, size, np.float64)
+        if not np.array_equal(found, expected[: len(found)]):
+            where = int(np.argmax(found != expected[: len(found)]))
+            return f"element {block * (_BLOCK // 8) + where} holds {found[where]!r} instead of {expected[where]!r}"
+    return ""

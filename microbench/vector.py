@@ -1,0 +1,219 @@
+"""Loops of explicit vector instructions, emitted as LLVM IR: nothing is left to automatic vectorisation.
+
+A :class:`Loop` says what one trip contains; :func:`compile_loop` makes machine code of it and keeps the assembly,
+for :mod:`microbench.assembly` to read. The compiled function is ``void loop(arguments, trips)``: `arguments` points to
+`ARGUMENTS` 64-bit words: the array pointers, the bytes of each array, the address of the register block. One flat loop
+does all passes: the offset into the arrays wraps round without a branch, so that short working sets pay no mispredicted
+loop exit between passes.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from llvmlite import ir
+from numba import cfunc, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from microbench.assembly import Counts
+
+ARRAYS = 3
+"""Array pointers in the argument block; the length in bytes of each array and the register block's address follow."""
+
+ARGUMENTS = ARRAYS + 2
+
+SLOT_BYTES = 64
+"""Bytes of one slot of the register block: room for one 512-bit vector."""
+
+X_SLOT, A_SLOT, FIRST_SLOT = 0, 1, 2
+"""Slots of the register block: multiplier, addend, first accumulator. The loop leaves its accumulators there."""
+
+_I64 = ir.IntType(64)
+_I8 = ir.IntType(8)
+_ELEMENTS = {"fp64": (ir.DoubleType(), 64, "f64"), "fp32": (ir.FloatType(), 32, "f32")}
+_SINK_CONSTRAINT = {"x86_64": "v", "amd64": "v", "aarch64": "w", "arm64": "w"}
+
+
+class Emitter:
+    """Writes the instructions of one trip. Vectors are `bits` wide and hold elements of `precision`."""
+
+    def __init__(self, builder: ir.IRBuilder, precision: str, bits: int, machine: str) -> None:
+        self.builder = builder
+        element, element_bits, suffix = _ELEMENTS[precision]
+        self.lanes = bits // element_bits
+        self.bytes = bits // 8
+        self.type = ir.VectorType(element, self.lanes) if self.lanes > 1 else element
+        self._suffix = f"v{self.lanes}{suffix}" if self.lanes > 1 else suffix
+        self._sink = _SINK_CONSTRAINT.get(machine.lower(), "r")
+
+    def load(self, pointer: Any, offset: int = 0) -> Any:
+        """Load one vector from `pointer` plus a constant number of bytes."""
+        value = self.builder.load(self._at(pointer, offset), typ=self.type)
+        value.align = self.bytes
+        return value
+
+    def store(self, value: Any, pointer: Any, offset: int = 0, nontemporal: bool = False) -> None:
+        """Store one vector, past the caches if asked for."""
+        instruction = self.builder.store(value, self._at(pointer, offset))
+        instruction.align = self.bytes
+        if nontemporal:
+            one = self.builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)])
+            instruction.set_metadata("nontemporal", one)
+
+    def fma(self, accumulator: Any, x: Any, a: Any) -> Any:
+        """Return accumulator * x + a, rounded once."""
+        function = cgutils.get_or_insert_function(
+            self.builder.module, ir.FunctionType(self.type, [self.type] * 3), f"llvm.fma.{self._suffix}"
+        )
+        return self.builder.call(function, [accumulator, x, a])
+
+    def mul_add_unfused(self, accumulator: Any, x: Any, a: Any) -> Any:
+        """Return accumulator * x + a in two instructions, rounded twice."""
+        return self.builder.fadd(self.builder.fmul(accumulator, x), a)
+
+    def sink(self, value: Any) -> None:
+        """Force `value` into a register without spending an instruction on it."""
+        function = ir.FunctionType(ir.VoidType(), [self.type])
+        self.builder.call(ir.InlineAsm(function, "", self._sink, side_effect=True), [value])
+
+    def _at(self, pointer: Any, offset: int) -> Any:
+        return self.builder.gep(pointer, [ir.Constant(_I64, offset)], source_etype=_I8)
+
+
+Body = Callable[[Emitter, list[Any], list[Any], Any, Any], list[Any]]
+"""Emits one trip: (emitter, array pointers at this trip, accumulators, x, a) -> accumulators after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What to emit.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    precision : str
+        Element of the vectors.
+    vector_bits : int
+        Width of every vector.
+    body : callable
+        Emits one trip, see :data:`Body`.
+    counts : Counts
+        What one trip must be seen to contain.
+    accumulators : int
+        Chains carried from trip to trip.
+    step : int
+        Bytes that each array advances in a trip; 0 where no array is used.
+    flop, read_bytes, written_bytes, allocate_bytes : int
+        Work of one trip of one thread.
+    """
+
+    name: str
+    precision: str
+    vector_bits: int
+    body: Body = field(repr=False)
+    counts: Counts
+    accumulators: int = 0
+    step: int = 0
+    flop: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+    allocate_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Machinecode:
+    """A compiled loop: its address, its assembly (empty if it cannot be seen), and whoever keeps it alive."""
+
+    address: int
+    assembly: str
+    owner: Any = field(repr=False)
+
+
+def emit(builder: ir.IRBuilder, loop: Loop, arguments: Any, trips: Any, machine: str) -> None:
+    """Emit the whole of `loop` at the end of the builder's block: set-up, `trips` trips, accumulators stored."""
+    emitter = Emitter(builder, loop.precision, loop.vector_bits, machine)
+    block = builder.inttoptr(arguments, ir.PointerType())
+
+    def argument(index: int) -> Any:
+        return builder.load(builder.gep(block, [ir.Constant(_I64, index)], source_etype=_I64), typ=_I64)
+
+    arrays = [builder.inttoptr(argument(index), ir.PointerType()) for index in range(ARRAYS)] if loop.step else []
+    length = argument(ARRAYS)
+    registers = builder.inttoptr(argument(ARRAYS + 1), ir.PointerType())
+    x, a = (emitter.load(registers, slot * SLOT_BYTES) for slot in (X_SLOT, A_SLOT))
+    slots = [(FIRST_SLOT + index) * SLOT_BYTES for index in range(loop.accumulators)]
+    starts = [emitter.load(registers, slot) for slot in slots]
+
+    entry = builder.block
+    body, done = builder.append_basic_block("trip"), builder.append_basic_block("done")
+    builder.branch(body)
+    builder.position_at_end(body)
+    left, offset = builder.phi(_I64), builder.phi(_I64)
+    left.add_incoming(trips, entry)
+    offset.add_incoming(ir.Constant(_I64, 0), entry)
+    accumulators = [builder.phi(emitter.type) for _ in starts]
+    for accumulator, start in zip(accumulators, starts, strict=True):
+        accumulator.add_incoming(start, entry)
+
+    _barrier(builder)
+    pointers = [builder.gep(array, [offset], source_etype=_I8) for array in arrays]
+    after = loop.body(emitter, pointers, list(accumulators), x, a)
+    for accumulator, value in zip(accumulators, after, strict=True):
+        accumulator.add_incoming(value, body)
+    advanced = builder.add(offset, ir.Constant(_I64, loop.step))
+    wrapped = builder.select(builder.icmp_unsigned("==", advanced, length), ir.Constant(_I64, 0), advanced)
+    offset.add_incoming(wrapped if loop.step else offset, body)
+    rest = builder.sub(left, ir.Constant(_I64, 1))
+    left.add_incoming(rest, body)
+    builder.cbranch(builder.icmp_unsigned("!=", rest, ir.Constant(_I64, 0)), body, done)
+
+    builder.position_at_end(done)
+    for value, slot in zip(after, slots, strict=True):
+        emitter.store(value, registers, slot)
+    if loop.counts.nontemporal_stores:
+        # Non-temporal stores are not done when they retire; without the fence the last ones would go untimed.
+        builder.fence("seq_cst")
+
+
+def _barrier(builder: ir.IRBuilder) -> None:
+    """Keep trips apart: nothing in memory is known across it, and the loop may not be unrolled (``convergent``)."""
+    function = ir.FunctionType(ir.VoidType(), [])
+    assembly = ir.InlineAsm(function, "", "~{memory}", side_effect=True)
+    builder.call(assembly, [], attrs=("convergent",))
+
+
+def compile_loop(loop: Loop) -> Machinecode:
+    """Compile `loop` for this CPU, in this process and without a cache, so that its assembly can be read.
+
+    Raises
+    ------
+    KeyError
+        If the precision has no element type here.
+    """
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def whole(typingctx: Any, arguments: Any, trips: Any) -> Any:
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+            emit(builder, loop, args[0], args[1], platform.machine())
+            return context.get_dummy_value()
+
+        return types.void(arguments, trips), codegen
+
+    def probe(arguments: Any, trips: Any) -> None:
+        whole(arguments, trips)
+
+    compiled = cfunc(types.void(types.uint64, types.int64), nopython=True, cache=False)(probe)
+    return Machinecode(compiled.address, _assembly(compiled), compiled)
+
+
+def _assembly(compiled: Any) -> str:
+    # Numba shows the assembly of dispatchers (inspect_asm) but not of C callbacks; both read it from the library.
+    try:
+        return str(compiled._library.get_asm_str())
+    except AttributeError:
+        return ""
