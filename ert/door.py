@@ -1,0 +1,70 @@
+"""What all commands share: how they start, and how they end when something is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import NoReturn
+
+from ert.errors import InputError
+
+FINE, CHECK_FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+"""Exit codes. The last two are 128 plus the number of the signal, as shells report them."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, raised in the main thread so that it takes the same way out as Ctrl-C."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose help shows defaults and whose errors exit with 2 (argparse's own habit)."""
+
+    def __init__(self, command: str, description: str, epilog: str = "") -> None:
+        super().__init__(
+            prog=f"python -m ert.{command}" if command else "python -m ert",
+            description=description,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+
+def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
+    """Run a command with the process's arguments and exit with its code; no traceback reaches a user."""
+    _catch_sigterm()
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except InputError as error:
+        code = _complain(str(error), BAD_INPUT)
+    except Terminated:
+        code = _complain("terminated", TERMINATED)
+    except KeyboardInterrupt:
+        code = _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output left (`| head`); what is buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = FINE
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        code = _complain(f"{where}{error.strerror or error}", BAD_INPUT)
+    except MemoryError as error:
+        code = _complain(str(error) or "out of memory", BAD_INPUT)
+    sys.exit(code)
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"error: {sentence}", file=sys.stderr)
+    return code
+
+
+def _catch_sigterm() -> None:
+    def handler(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    if hasattr(signal, "SIGTERM"):
+        signal.signal(signal.SIGTERM, handler)

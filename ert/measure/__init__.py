@@ -1,0 +1,1 @@
+"""Who and where we are, which cases to measure, and how often."""

@@ -1,0 +1,571 @@
+"""The types of the tool: what was measured, on what, and the roofs that follow from it.
+
+Every quantity is in SI base units (seconds, bytes, FLOP, hertz); prefixes belong to :mod:`ert.show`. Measured things
+hold raw seconds and exact integer counts only. Rates, levels, roofs and verdicts are derived from them by
+:mod:`ert.roofline.fit`, so that a better fit improves every result already on disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Grade = Literal["A", "B", "C", "D"]
+"""How well a number is supported by its samples; :func:`ert.roofline.statistics.grade` defines the steps."""
+
+
+# ---------------------------------------------------------------------------------------------- the machine
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """One logical CPU that is online.
+
+    Attributes
+    ----------
+    id : int
+        The operating system's number.
+    core : int
+        Index of its physical core, counted over the whole host from 0. SMT siblings share it.
+    package, node : int
+        Socket and NUMA node; 0 where the host names none.
+    sibling : int
+        Rank among the logical CPUs of its core: 0 for the first, 1 for its SMT sibling.
+    kind : str
+        Kind of core on hosts that have several (``"P"``, ``"E"``, or a part name); empty where all are alike.
+    usable : bool
+        Whether this process may run on it (affinity and cgroup cpuset).
+    """
+
+    id: int
+    core: int
+    package: int = 0
+    node: int = 0
+    sibling: int = 0
+    kind: str = ""
+    usable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """One instance of a data or unified cache as the system declares it.
+
+    Attributes
+    ----------
+    level : str
+        ``"L1"``, ``"L2"``, ``"L3"``, ...
+    size : int
+        Declared bytes; 0 where the system lists the cache but not its size.
+    cpus : tuple of int
+        The online logical CPUs that share this instance.
+    line : int or None
+        Bytes of a line; None if not declared.
+    """
+
+    level: str
+    size: int
+    cpus: tuple[int, ...]
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One NUMA node: its online CPUs (may be none) and its memory in bytes (may be 0)."""
+
+    id: int
+    cpus: tuple[int, ...]
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Who and where we are, as far as the operating system tells; no field identifies the owner or the network.
+
+    Attributes
+    ----------
+    system, machine : str
+        As ``platform.system()`` and ``platform.machine()`` spell them: ``"Linux"``, ``"x86_64"``.
+    kernel : str
+        Release of the operating system kernel.
+    cpu_model : str
+        Marketing name; empty where it is hidden.
+    vendor : str
+        ``"AuthenticAMD"``, ``"GenuineIntel"``, or the Arm implementer as ``"0x41"``; empty if unknown.
+    identity : tuple of (str, int)
+        What recognises the core: ``family``, ``model``, ``stepping`` on x86, ``implementer``, ``part``, ``variant``,
+        ``revision`` on Arm. On hosts with several kinds of core, of the first.
+    cpus, caches, nodes : tuple
+        Online logical CPUs, data caches (one entry an instance) and NUMA nodes.
+    memory_total, memory_available : int
+        Bytes; 0 if unknown.
+    memory_limit : int or None
+        Smallest cgroup memory limit in force in bytes; None without one.
+    cpu_quota : float or None
+        CPUs' worth of time a cgroup lets this process use (``cpu.max``); None without a quota.
+    hypervisor, container : str
+        Name of the hypervisor or container runtime; empty on bare metal.
+    thp : str
+        Transparent huge pages: ``"always"``, ``"madvise"``, ``"never"``; empty if unknown.
+    governor, turbo : str
+        Frequency governor, and ``"on"`` or ``"off"``; empty where the system does not tell.
+    page_size : int
+        Bytes of a base page.
+    notes : tuple of str
+        What was found inconsistent or missing, in sentences.
+    """
+
+    system: str
+    machine: str
+    kernel: str = ""
+    cpu_model: str = ""
+    vendor: str = ""
+    identity: tuple[tuple[str, int], ...] = ()
+    cpus: tuple[Cpu, ...] = ()
+    caches: tuple[Cache, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    memory_total: int = 0
+    memory_available: int = 0
+    memory_limit: int | None = None
+    cpu_quota: float | None = None
+    hypervisor: str = ""
+    container: str = ""
+    thp: str = ""
+    governor: str = ""
+    turbo: str = ""
+    page_size: int = 4096
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """What produced and ran the code: versions, the target CPU as LLVM names it, and the vector widths it offers.
+
+    Attributes
+    ----------
+    versions : tuple of (str, str)
+        Package and its version: ``ert-roofline``, ``python``, ``numba``, ``llvmlite``, ``llvm``, ``numpy``.
+    target : str
+        LLVM's name of the CPU the code was made for.
+    features : tuple of str
+        LLVM's names of the instruction sets present that the probes can use.
+    vector_bits : tuple of int
+        Vector widths the CPU can execute, ascending.
+    """
+
+    versions: tuple[tuple[str, str], ...] = ()
+    target: str = ""
+    features: tuple[str, ...] = ()
+    vector_bits: tuple[int, ...] = ()
+
+
+# ----------------------------------------------------------------------------------------- what is measured
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """The logical CPUs that work together, one pinned thread on each.
+
+    Attributes
+    ----------
+    name : str
+        ``"one"`` and ``"all"`` for the usual two; others (a kind of core, a NUMA node) carry a name of their own.
+    cpus : tuple of int
+        One thread a CPU, in this order. The first is the leader.
+    cores : int
+        Physical cores they belong to: fewer than CPUs when SMT siblings work together.
+    memory_node : int or None
+        NUMA node that every thread's memory lies on; None for each thread's own.
+    """
+
+    name: str
+    cpus: tuple[int, ...]
+    cores: int
+    memory_node: int | None = None
+
+    @property
+    def threads(self) -> int:
+        """Number of threads."""
+        return len(self.cpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is measured; hashable, and all that an instrument needs to build the code.
+
+    Fields that a probe does not use keep their defaults.
+
+    Attributes
+    ----------
+    probe : str
+        Name in the catalogue of probes and kernels: ``"compute"``, ``"memory"``, ``"intensity"``, ...
+    team : Team
+        Who runs it.
+    precision : str
+        ``"fp64"``, ``"fp32"``, ...; empty for probes that move bytes and do not depend on the element.
+    instructions : str
+        Arithmetic: ``"fma"``, ``"add"``, ...
+    mix : str
+        Access mix: ``"load"``, ``"copy"``, ``"triad_nt"``, ...
+    vector_bits : int
+        Width of every vector instruction.
+    accumulators : int
+        Independent chains of arithmetic.
+    multiply_adds : int
+        k of the intensity sweep: multiply-adds per loaded element.
+    working_set : int
+        Bytes of all arrays of one thread.
+    level : str
+        Memory level that the working set was chosen for when the sweep was planned; empty for a point of the
+        working-set curve. The final fit says whether it still lies there.
+    parameters : tuple of (str, int or str)
+        Whatever else a probe needs, sorted by name.
+    """
+
+    probe: str
+    team: Team
+    precision: str = ""
+    instructions: str = ""
+    mix: str = ""
+    vector_bits: int = 0
+    accumulators: int = 0
+    multiply_adds: int = 0
+    working_set: int = 0
+    level: str = ""
+    parameters: tuple[tuple[str, int | str], ...] = ()
+
+    @property
+    def total_working_set(self) -> int:
+        """Bytes over all threads of the team."""
+        return self.working_set * self.team.threads
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Exact counts of one pass, summed over the threads of the team.
+
+    Attributes
+    ----------
+    flop : int
+        Additions and multiplications, a fused multiply-add counting 2 (operations for integer precisions).
+    read_bytes, written_bytes : int
+        Program bytes: what the code loads and stores.
+    allocate_bytes : int
+        Bytes of the lines that ordinary stores write without having read them: below the level that holds the line
+        each is read once more (write-allocate). 0 for non-temporal stores and updates in place.
+    compulsory_bytes : int or None
+        Each datum counted once; None where a probe has no such notion.
+    level_bytes : tuple of (str, int)
+        Modelled traffic of a level, where it is not simply that of a stream.
+    events : int
+        Things counted one by one: dependent loads, gathered elements, barriers.
+    """
+
+    flop: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+    allocate_bytes: int = 0
+    compulsory_bytes: int | None = None
+    level_bytes: tuple[tuple[str, int], ...] = ()
+    events: int = 0
+
+    @property
+    def program_bytes(self) -> int:
+        """Bytes loaded plus bytes stored."""
+        return self.read_bytes + self.written_bytes
+
+    def traffic_bytes(self, level: str) -> int:
+        """Bytes of a stream across the named level: program bytes, and the write-allocate read below L1.
+
+        L1 holds the lines that are stored to, so nothing is allocated above it.
+        """
+        return self.program_bytes + (0 if level == "L1" else self.allocate_bytes)
+
+
+CodeStatus = Literal["verified", "mismatch", "unseen", "library"]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What the generated code of a case was seen to contain, and whether that is what the case means.
+
+    Attributes
+    ----------
+    status : str
+        ``"verified"``: the innermost loop equals the model. ``"mismatch"``: it does not. ``"unseen"``: it cannot be
+        read. ``"library"``: code of another library, which has no model.
+    reason : str
+        One sentence where the status is not ``"verified"``.
+    found, expected : tuple of (str, int)
+        Instructions of one trip through the innermost loop, by the names of :class:`microbench.assembly.Counts`.
+    """
+
+    status: CodeStatus
+    reason: str = ""
+    found: tuple[tuple[str, int], ...] = ()
+    expected: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def verified(self) -> bool:
+        """Whether the code is proven to be what the case means."""
+        return self.status == "verified"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One timed run of a case.
+
+    Attributes
+    ----------
+    round : int
+        Which round of the sweep it belongs to, from 0.
+    passes : int
+        How many times :class:`Work` was done.
+    seconds : float
+        Last end minus first start over the team.
+    thread_seconds : tuple of float
+        Each thread's own end minus its own start.
+    clocks_hz : tuple of float
+        Each thread's core clock, from the chain of dependent additions that the timed call ends with; empty if it was
+        not taken.
+    at : float
+        Seconds since the sweep began.
+    steal_seconds : float or None
+        Time that the hypervisor gave to others on the team's CPUs during the sample; None where it is not known.
+    context_switches : int or None
+        Involuntary switches of this process during the sample.
+    """
+
+    round: int
+    passes: int
+    seconds: float
+    thread_seconds: tuple[float, ...] = ()
+    clocks_hz: tuple[float, ...] = ()
+    at: float = 0.0
+    steal_seconds: float | None = None
+    context_switches: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A case with all its samples.
+
+    Attributes
+    ----------
+    error : str
+        Empty, or one sentence: the result of the timed code was not what the oracle expects, or it could not be run.
+    revision : int
+        Version of the probe's code; figures of different revisions are not comparable.
+    """
+
+    case: Case
+    work: Work
+    code: Code
+    samples: tuple[Sample, ...] = ()
+    error: str = ""
+    revision: int = 1
+
+    @property
+    def valid(self) -> bool:
+        """Whether its numbers mean anything: it ran and its results were right."""
+        return not self.error and bool(self.samples)
+
+    @property
+    def sound(self) -> bool:
+        """Whether it may become a roof: valid, and its code is verified."""
+        return self.valid and self.code.verified
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Wall time of a sweep: in all, compiling, and inside timed samples with their warm-up."""
+
+    total: float = 0.0
+    compiling: float = 0.0
+    measuring: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """One sweep as it is stored.
+
+    Attributes
+    ----------
+    started : str
+        UTC, ISO 8601 with seconds and ``Z``.
+    settings : tuple of (str, int or float or str)
+        What the user asked for, as far as it changes the numbers.
+    absent : tuple of (str, str)
+        What was asked for and cannot be measured here, and what it would need.
+    complete : bool
+        False for the partial result of an interrupted sweep.
+    """
+
+    started: str
+    host: Host
+    toolchain: Toolchain
+    measurements: tuple[Measurement, ...]
+    settings: tuple[tuple[str, int | float | str], ...] = ()
+    notes: tuple[str, ...] = ()
+    absent: tuple[tuple[str, str], ...] = ()
+    seconds: Seconds = Seconds()
+    complete: bool = True
+
+
+# --------------------------------------------------------------------------------------------- what follows
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A rate derived from samples: the best one is the roof, the others say how sure it is.
+
+    Attributes
+    ----------
+    best, median : float
+        Units per second.
+    per_cycle : float or None
+        Units per clock cycle of one core; None where the clock is not known.
+    spread : float
+        1 - median of the rounds' bests / best: 0 for perfectly repeatable.
+    grade : str
+        ``"A"`` to ``"D"``.
+    samples : int
+        How many stand behind it.
+    """
+
+    best: float
+    median: float
+    per_cycle: float | None
+    spread: float
+    grade: Grade
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plateau:
+    """One level as the bandwidth curve shows it.
+
+    Attributes
+    ----------
+    name : str
+        ``"L1"``, ``"L2"``, ``"L3"``, ``"DRAM"``.
+    value : float
+        Height of the plateau (byte/s for a bandwidth curve).
+    first, last : int
+        Smallest and largest measured working set on it, bytes of one thread.
+    capacity : float or None
+        Effective capacity: working set of one thread at which the curve leaves the plateau half way (on log scales);
+        None for the last.
+    declared : int or None
+        Declared capacity of the level that one thread can use; None if not declared or memory.
+    """
+
+    name: str
+    value: float
+    first: int
+    last: int
+    capacity: float | None = None
+    declared: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeRoof:
+    """A measured peak of arithmetic. ``rate`` is in FLOP/s (OP/s for integers)."""
+
+    name: str
+    precision: str
+    instructions: str
+    vector_bits: int
+    accumulators: int
+    team: Team
+    rate: Estimate
+    verified: bool
+    headline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRoof:
+    """A measured bandwidth of a level for one access mix and one way of counting.
+
+    ``rate`` is in byte/s of ``bytes_counted``: ``"program"`` or ``"traffic"``. ``headline`` marks the one roof of the
+    level that the chart draws; it comes from mixes whose traffic needs no model only.
+    """
+
+    name: str
+    level: str
+    mix: str
+    vector_bits: int
+    team: Team
+    bytes_counted: Literal["program", "traffic"]
+    working_set: int
+    rate: Estimate
+    verified: bool
+    headline: bool = False
+    declared: int | None = None
+    capacity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IntensityPoint:
+    """One point of the empirical roofline. ``intensity`` is FLOP per program byte of a load-only stream.
+
+    ``flop_rate`` and ``byte_rate`` are two views of the same samples.
+    """
+
+    level: str
+    mix: str
+    precision: str
+    team: Team
+    multiply_adds: int
+    intensity: float
+    flop_rate: Estimate
+    byte_rate: Estimate
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RidgePoint:
+    """Where a compute roof and a memory roof of one team meet, in FLOP/byte."""
+
+    compute: ComputeRoof
+    memory: MemoryRoof
+    intensity: float
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One working set of the bandwidth curve: byte/s."""
+
+    working_set: int
+    rate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The bandwidth curve of a team over the working set of one thread, and its plateaus, small to large."""
+
+    team: Team
+    points: tuple[CurvePoint, ...]
+    plateaus: tuple[Plateau, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """All that a sweep says about one machine, derived from its :class:`Results`."""
+
+    compute: tuple[ComputeRoof, ...]
+    memory: tuple[MemoryRoof, ...]
+    points: tuple[IntensityPoint, ...]
+    ridges: tuple[RidgePoint, ...]
+    curves: tuple[Curve, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def teams(self) -> tuple[Team, ...]:
+        """Teams in the order in which they were measured, without repetition."""
+        found: dict[Team, None] = {}
+        for peak in self.compute:
+            found.setdefault(peak.team)
+        for slope in self.memory:
+            found.setdefault(slope.team)
+        return tuple(found)
