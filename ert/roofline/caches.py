@@ -1,0 +1,67 @@
+"""What a choice of threads gets of each declared cache."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ert.roofline.model import Host
+
+SMALLEST_CACHE = 1024
+"""Bytes; a declared cache below this is taken as not declared. First-level data caches have held 8 KiB and more since
+the early 1990s, while faulty firmware and hypervisors have declared sizes such as 56 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheShare:
+    """What a choice of threads gets of one level, in declared bytes.
+
+    Attributes
+    ----------
+    level : str
+        ``"L1"``, ``"L2"``, ...
+    per_thread : int
+        Capacity that one thread can use: its instance divided by the chosen threads that share it, the smallest over
+        the threads.
+    instance : int
+        Size of the instance that ``per_thread`` is a part of.
+    total : int
+        Sum over all instances that the threads touch.
+    """
+
+    level: str
+    per_thread: int
+    instance: int
+    total: int
+
+
+def cache_share(host: Host, cpus: Sequence[int]) -> tuple[CacheShare, ...]:
+    """Share the declared caches among one thread on each of ``cpus``, from L1 outwards.
+
+    Levels without a credible size are left out. A thread that a level does not serve (a core without L3 beside others
+    with one) does not count for that level.
+
+    Raises
+    ------
+    ValueError
+        If a CPU is not online or named twice.
+    """
+    chosen = frozenset(cpus)
+    if len(chosen) != len(cpus):
+        raise ValueError(f"CPU list {list(cpus)} names a CPU twice; one thread a CPU is meant")
+    if unknown := chosen - {cpu.id for cpu in host.cpus}:
+        raise ValueError(f"CPUs {sorted(unknown)} are not online")
+    shares: dict[str, list[tuple[int, int]]] = {}
+    for cache in host.caches:
+        threads = len(chosen.intersection(cache.cpus))
+        if threads and cache.size >= SMALLEST_CACHE:
+            shares.setdefault(cache.level, []).append((cache.size // threads, cache.size))
+    return tuple(
+        CacheShare(level, *min(found), sum(size for _, size in found))
+        for level, found in sorted(shares.items(), key=lambda item: _level_number(item[0]))
+    )
+
+
+def _level_number(level: str) -> int:
+    return int(re.sub(r"\D", "", level) or 0)
