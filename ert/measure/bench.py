@@ -1,0 +1,188 @@
+"""The only bridge to the instruments: builds, verifies and runs the code of a case."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from types import TracebackType
+from typing import Any
+
+import numba
+from llvmlite import binding
+
+from ert.measure.noise import disturbances
+from ert.measure.sampling import Timing
+from ert.roofline.model import Case, Code, CodeStatus, Toolchain, Work
+from microbench import assembly, isa
+from microbench.probes import compute, intensity, memory
+from microbench.probes.probe import Probe
+from microbench.team import Team as Threads
+from microbench.team import TeamError, Worker
+from microbench.vector import Machinecode, compile_loop
+
+__all__ = ["Bench", "TeamError", "toolchain"]
+
+WARM_SHARE = 16
+"""A loop on registers runs 1/16 of its sample untimed first, so that the core has left its idle state."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    probe: Probe
+    machinecode: Machinecode
+    code: Code
+
+
+@dataclass(slots=True)
+class _Open:
+    """The case whose data lie in memory, and the trips made since."""
+
+    case: Case
+    built: _Built
+    length: int
+    trips_a_pass: int
+    trips: int = 0
+
+
+class Bench:
+    """The instrument of this machine.
+
+    Parameters
+    ----------
+    arenas : mapping of int to int
+        Every logical CPU that any case will use, and the bytes of memory of its thread.
+    """
+
+    def __init__(self, arenas: Mapping[int, int]) -> None:
+        found = isa.host()
+        self._family = found.family
+        self.registers, self.fma = found.registers, found.fma
+        """Vector registers that code can name, and whether a multiply-add is one instruction."""
+        self._built: dict[tuple[Any, ...], _Built] = {}
+        self._open: _Open | None = None
+        self._threads = Threads(arenas)
+        self.compiling = 0.0
+        """Seconds spent on making code so far."""
+        self.measuring = 0.0
+        """Seconds spent in timed and warm-up runs so far."""
+        self.pinned = self._threads.pinned
+        """Whether every thread could be bound to its CPU."""
+
+    def describe(self, case: Case) -> tuple[Work, Code]:
+        """See :class:`ert.measure.sampling.Instrument`."""
+        built = self._build(case)
+        loop = built.probe.loop
+        times = self._trips_a_pass(case, built.probe) * case.team.threads
+        work = Work(
+            flop=loop.flop * times,
+            read_bytes=loop.read_bytes * times,
+            written_bytes=loop.written_bytes * times,
+            allocate_bytes=loop.allocate_bytes * times,
+            compulsory_bytes=case.total_working_set or None,
+        )
+        return work, built.code
+
+    def open(self, case: Case) -> None:
+        """See :class:`ert.measure.sampling.Instrument`."""
+        built = self._build(case)
+        length = case.working_set // built.probe.arrays if built.probe.arrays else 0
+        self._open = _Open(case, built, length, self._trips_a_pass(case, built.probe))
+        self._threads.each(case.team.cpus, lambda worker: built.probe.prepare(worker, length))
+
+    def run(self, case: Case, passes: int) -> Timing:
+        """See :class:`ert.measure.sampling.Instrument`."""
+        state = self._state(case)
+        trips = passes * state.trips_a_pass
+        warm = state.trips_a_pass if state.built.probe.arrays else max(1, trips // WARM_SHARE)
+        began = time.perf_counter()
+        with disturbances(case.team.cpus) as seen:
+            timing = self._threads.run(case.team.cpus, state.built.machinecode.address, warm, trips)
+        self.measuring += time.perf_counter() - began
+        state.trips += warm + trips
+        return Timing(
+            timing.seconds, timing.thread_seconds, timing.clocks_hz, seen.steal_seconds, seen.context_switches
+        )
+
+    def check(self, case: Case) -> str:
+        """See :class:`ert.measure.sampling.Instrument`."""
+        state = self._state(case)
+        if not state.trips:
+            return ""
+
+        def job(worker: Worker) -> str:
+            return state.built.probe.check(worker, state.length, state.trips)
+
+        verdicts = self._threads.each(case.team.cpus, job)
+        return next((f"wrong result on CPU {cpu}: {text}" for cpu, text in verdicts.items() if text), "")
+
+    def close(self) -> None:
+        """Call the threads back and give their memory back."""
+        self._threads.close()
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _state(self, case: Case) -> _Open:
+        if self._open is None or self._open.case != case:
+            raise RuntimeError(f"case {case} is not open")
+        return self._open
+
+    def _trips_a_pass(self, case: Case, probe: Probe) -> int:
+        return case.working_set // probe.arrays // probe.loop.step if probe.arrays else 1
+
+    def _build(self, case: Case) -> _Built:
+        key = (
+            case.probe, case.precision, case.instructions, case.mix, case.vector_bits, case.accumulators,
+            case.multiply_adds, case.parameters,
+        )  # fmt: skip
+        if key not in self._built:
+            began = time.perf_counter()
+            probe = _probe(case)
+            machinecode = compile_loop(probe.loop)
+            found, reason = assembly.verify(machinecode.assembly, probe.loop.counts, self._family)
+            status: CodeStatus = "verified" if not reason else ("mismatch" if machinecode.assembly else "unseen")
+            code = Code(status, reason, _counts(found), _counts(probe.loop.counts))
+            self._built[key] = _Built(probe, machinecode, code)
+            self.compiling += time.perf_counter() - began
+        return self._built[key]
+
+
+def _probe(case: Case) -> Probe:
+    match case.probe:
+        case "compute":
+            return compute.build(case.precision, case.instructions, case.vector_bits, case.accumulators)
+        case "memory":
+            return memory.build(case.mix, case.vector_bits)
+        case "intensity":
+            return intensity.build(case.precision, case.multiply_adds, case.vector_bits, case.accumulators)
+    raise KeyError(f"no probe called {case.probe!r}")
+
+
+def _counts(counts: assembly.Counts) -> tuple[tuple[str, int], ...]:
+    return tuple((name, number) for name, number in asdict(counts).items() if number)
+
+
+def toolchain() -> Toolchain:
+    """Return what makes the code on this machine and which instruction sets it uses."""
+    found = isa.host()
+    try:
+        own = metadata.version("ert-roofline")
+    except metadata.PackageNotFoundError:
+        own = "not installed"
+    versions = (
+        ("ert-roofline", own),
+        ("python", platform.python_version()),
+        ("numba", numba.__version__),
+        ("llvmlite", metadata.version("llvmlite")),
+        ("llvm", ".".join(str(part) for part in binding.llvm_version_info)),
+        ("numpy", metadata.version("numpy")),
+    )
+    return Toolchain(versions, found.target, found.features, found.vector_bits)

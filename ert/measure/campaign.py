@@ -1,0 +1,300 @@
+"""The sweep itself: pre-passes that make the choices, then rounds over all cases. Works on any instrument."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ert.measure import plan
+from ert.measure.plan import Settings
+from ert.measure.sampling import Instrument, Visit, visit
+from ert.roofline.caches import cache_share
+from ert.roofline.fit import curve_measurements, rates
+from ert.roofline.levels import find_plateaus
+from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Sample, Seconds, Team, Toolchain
+
+PREPASS = Visit(samples=1, target=2e-3)
+"""A choice needs no more than to be seldom wrong by much: short samples, several times in turn."""
+
+PREPASS_TURNS = 3
+"""Turns over the candidates of a choice; in turn, so that a slow spell of the machine meets all of them."""
+
+NEAR_PEAK = 0.985
+"""Widths this near the best multiply-add rate count as equal to it when the intensity sweep chooses among them."""
+
+
+class Recorder(Protocol):
+    """Keeps what has been measured as it comes: the journal."""
+
+    def measurement(self, measurement: Measurement) -> None:
+        """A case was built."""
+
+    def sample(self, case: Case, sample: Sample) -> None:
+        """A sample was taken."""
+
+    def error(self, case: Case, text: str) -> None:
+        """A case turned out wrong."""
+
+
+class Listener(Protocol):
+    """Hears how far the sweep is; called between samples, never during one."""
+
+    def step(self, done: int, what: str, seconds_left: float) -> None:
+        """`done` visits of the announced number are over; the next is `what`."""
+
+    def total(self, steps: int) -> None:
+        """The number of visits is now known to be `steps`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the pre-passes found for one sweep.
+
+    Attributes
+    ----------
+    accumulators : mapping of int to int
+        Chains by vector width.
+    load_bits : int
+        Width of the bandwidth curve.
+    """
+
+    accumulators: Mapping[int, int]
+    load_bits: int
+
+
+class Campaign:
+    """One sweep.
+
+    Parameters
+    ----------
+    instrument : Instrument
+        What measures.
+    host, toolchain
+        Stored with the result; the host's caches are the prior of the fit.
+    teams : sequence of Team
+        Who measures.
+    largest : mapping of Team to int
+        Largest working set of one thread of each team, in bytes.
+    settings : Settings
+        What to measure.
+    registers, fma
+        Vector registers that code can name, and whether a multiply-add is one instruction.
+    started : str
+        UTC of the start.
+    elapsed : callable
+        Seconds since the start.
+    recorder, listener
+        Told of everything as it happens.
+    earlier : sequence of Measurement
+        What an interrupted sweep measured already.
+    """
+
+    def __init__(
+        self,
+        instrument: Instrument,
+        host: Host,
+        toolchain: Toolchain,
+        teams: Sequence[Team],
+        largest: Mapping[Team, int],
+        settings: Settings,
+        *,
+        registers: int,
+        fma: bool,
+        started: str,
+        elapsed: Callable[[], float],
+        recorder: Recorder,
+        listener: Listener,
+        earlier: Sequence[Measurement] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
+        self._instrument = instrument
+        self._host, self._toolchain = host, toolchain
+        self._teams, self._largest, self._settings = tuple(teams), largest, settings
+        self._registers, self._fma = registers, fma
+        self._started, self._elapsed = started, elapsed
+        self._recorder, self._listener = recorder, listener
+        self._effort = plan.effort(settings.effort)
+        self._precisions = plan.precisions(settings.precisions)
+        self._measured: dict[Case, Measurement] = {}
+        self._earlier = {measurement.case: measurement for measurement in earlier}
+        self._visits = self._steps = 0
+        self._notes = tuple(notes)
+
+    # ------------------------------------------------------------------------------------------- the whole
+
+    def run(self) -> None:
+        """Measure everything. Whatever ends it early, :meth:`results` has what was measured until then."""
+        groups = list(self._first_round())
+        self._steps = sum(len(group) for group in groups) * self._effort.rounds
+        self._listener.total(self._steps)
+        order = random.Random(self._settings.seed)
+        for number in range(1, self._effort.rounds):
+            for group in groups:
+                shuffled = list(group)
+                order.shuffle(shuffled)
+                self._round(number, shuffled)
+
+    def results(self, *, complete: bool, seconds: Seconds) -> Results:
+        """Return what has been measured so far."""
+        return Results(
+            started=self._started,
+            host=self._host,
+            toolchain=self._toolchain,
+            measurements=tuple(self._measured.values()),
+            settings=self._settings.stored(),
+            notes=self._notes,
+            seconds=seconds,
+            complete=complete,
+        )
+
+    def _first_round(self) -> Iterator[Sequence[Case]]:
+        """Make the choices and visit every case once, so that an early stop leaves complete roofs."""
+        chosen = self._choose_compute()
+        for team in self._teams:
+            group = plan.compute_cases(team, self._precisions, chosen.accumulators, self._fma)
+            yield self._round(0, group)
+        levels: dict[Team, dict[str, int]] = {}
+        for team in self._teams:
+            sizes = plan.curve_sizes(self._largest[team], self._effort.points_per_octave)
+            yield self._round(0, plan.curve_cases(team, sizes, chosen.load_bits))
+            levels[team] = plan.level_working_sets(self._plateaus(team), self._largest[team])
+        widths = self._choose_widths(levels)
+        for team in self._teams:
+            for level, size in levels[team].items():
+                mixes = plan.mixes_of(level, self._fma)
+                yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
+        if not self._fma:
+            return
+        for team in self._teams:
+            for precision in self._precisions:
+                bits = self._intensity_bits(precision, widths)
+                for level, size in levels[team].items():
+                    yield self._round(
+                        0,
+                        plan.intensity_cases(
+                            team, precision, self._effort.multiply_adds, level, size, bits, chosen.accumulators[bits]
+                        ),
+                    )
+
+    # ----------------------------------------------------------------------------------------- the choices
+
+    def _choose_compute(self) -> Chosen:
+        team, precision = self._teams[0], self._precisions[0]
+        leader = replace(team, name="one", cpus=team.cpus[:1], cores=1)
+        widths = self._toolchain.vector_bits or (8 * plan.catalog.precision(precision).bytes,)
+        known = {m.case.vector_bits: m.case.accumulators for m in self._earlier.values() if m.case.probe == "compute"}
+        accumulators = {}
+        for bits, cases in plan.chain_candidates(leader, precision, widths, self._registers, self._fma).items():
+            accumulators[bits] = known.get(bits) or self._best(cases).accumulators
+        curve = [m.case for m in self._earlier.values() if m.case.probe == "memory" and not m.case.level]
+        if curve:
+            return Chosen(accumulators, curve[0].vector_bits)
+        small = plan.level_working_sets((), 0).get("L1", 4 * plan.SMALLEST)
+        loads = [plan.curve_cases(leader, [small], bits)[0] for bits in widths]
+        return Chosen(accumulators, self._best(loads).vector_bits)
+
+    def _choose_widths(self, levels: Mapping[Team, Mapping[str, int]]) -> dict[tuple[str, str], int]:
+        """Return the vector width of each level and mix, found with one thread."""
+        widths: dict[tuple[str, str], int] = {}
+        known = {(m.case.level, m.case.mix): m.case.vector_bits for m in self._earlier.values() if m.case.level}
+        for team, sizes in levels.items():
+            leader = replace(team, name="one", cpus=team.cpus[:1], cores=1)
+            for level, size in sizes.items():
+                for mix in plan.mixes_of(level, self._fma):
+                    if (level, mix) in widths:
+                        continue
+                    choices = self._toolchain.vector_bits or (64,)
+                    cases = [plan.memory_case(leader, level, mix, size, bits) for bits in choices]
+                    widths[level, mix] = known.get((level, mix)) or self._best(cases).vector_bits
+        return widths
+
+    def _intensity_bits(self, precision: str, widths: Mapping[tuple[str, str], int]) -> int:
+        """Return the width of the intensity sweep: one that reaches the peak, and among those the best at loading."""
+        peaks: dict[int, float] = {}
+        for measurement in self._measured.values():
+            case = measurement.case
+            if case.probe == "compute" and case.precision == precision and measurement.valid:
+                rate = rates(measurement, measurement.work.flop).best / case.team.threads
+                peaks[case.vector_bits] = max(rate, peaks.get(case.vector_bits, 0.0))
+        best = max(peaks.values(), default=0.0)
+        good = [bits for bits, peak in peaks.items() if peak >= NEAR_PEAK * best]
+        favourite = widths.get(("L1", "load"), 0)
+        if favourite in good:
+            return favourite
+        return max(good, default=max(self._toolchain.vector_bits))
+
+    def _best(self, cases: Sequence[Case]) -> Case:
+        """Return the case with the fastest sample; nothing of this is stored."""
+        tried = {}
+        for case in cases:
+            self._listener.step(self._visits, f"choosing: {describe(case)}", -1.0)
+            work, code = self._instrument.describe(case)
+            tried[case] = Measurement(case, work, code)
+        if len(cases) == 1:
+            return cases[0]
+        for turn in range(PREPASS_TURNS):
+            for case in cases:
+                tried[case] = visit(self._instrument, tried[case], turn, PREPASS, self._elapsed)
+        fair = [m for m in tried.values() if m.sound] or [m for m in tried.values() if m.valid]
+        if not fair:
+            return cases[-1]
+        return max(fair, key=lambda m: rates(m, m.work.flop or m.work.program_bytes).best).case
+
+    def _plateaus(self, team: Team) -> tuple[Plateau, ...]:
+        chosen = curve_measurements(team, self._measured.values())
+        plateaus, _ = find_plateaus(
+            [m.case.working_set for m in chosen],
+            [[m.work.program_bytes * s.passes / s.seconds for s in m.samples] for m in chosen],
+            declared=[(share.level, share.per_thread) for share in cache_share(self._host, team.cpus)],
+        )
+        return plateaus
+
+    # ------------------------------------------------------------------------------------------ the visits
+
+    def _round(self, number: int, cases: Iterable[Case]) -> Sequence[Case]:
+        cases = tuple(cases)
+        for case in cases:
+            measurement = self._measured.get(case) or self._introduce(case)
+            self._visits += 1
+            if measurement.error or any(sample.round == number for sample in measurement.samples):
+                continue
+            self._listener.step(self._visits, describe(case), self._seconds_left())
+            after = visit(self._instrument, measurement, number, Visit(self._effort.samples), self._elapsed)
+            for sample in after.samples[len(measurement.samples) :]:
+                self._recorder.sample(case, sample)
+            if after.error:
+                self._recorder.error(case, after.error)
+            self._measured[case] = after
+        return cases
+
+    def _introduce(self, case: Case) -> Measurement:
+        if case in self._earlier:
+            # The code is made anew, so it is judged anew.
+            work, code = self._instrument.describe(case)
+            measurement = replace(self._earlier[case], work=work, code=code)
+        else:
+            measurement = Measurement(case, *self._instrument.describe(case))
+        self._recorder.measurement(measurement)
+        self._measured[case] = measurement
+        return measurement
+
+    def _seconds_left(self) -> float:
+        """Return the seconds left at the pace so far; negative while the number of visits is not known."""
+        if not self._steps or not self._visits:
+            return -1.0
+        return self._elapsed() / self._visits * (self._steps - self._visits)
+
+
+def describe(case: Case) -> str:
+    """Return the few words that tell a person which case is being measured."""
+    threads = "1 thread" if case.team.threads == 1 else f"{case.team.threads} threads"
+    match case.probe:
+        case "compute":
+            what = f"{case.precision} {case.instructions} {case.vector_bits}-bit"
+        case "intensity":
+            what = f"{case.level} {case.precision} k={case.multiply_adds}"
+        case _:
+            what = f"{case.level or 'curve'} {case.mix}"
+    return f"{what}, {threads}"

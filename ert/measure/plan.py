@@ -1,0 +1,347 @@
+"""Which cases: pure functions from the host, the settings and what was already found to the cases still to measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from ert.errors import InputError
+from ert.measure.host import format_cpu_list, physical_order
+from ert.measure.sampling import TARGET_SECONDS
+from ert.roofline.caches import cache_share
+from ert.roofline.fit import MEMORY
+from ert.roofline.model import Case, Host, Plateau, Team
+from microbench import catalog
+from microbench.catalog import MIXES, MULTIPLY_ADDS, PRECISIONS
+
+SMALLEST = 4096
+"""Bytes at which the bandwidth curve begins."""
+
+BEYOND_CACHE = 4
+"""The curve ends at this many times the last cache, so that less than a quarter of it can be in cache at the end."""
+
+UNKNOWN_CACHE = 64 << 20
+"""Bytes assumed for the last cache of one thread where none is declared; larger than most and affordable."""
+
+DEFAULT_MEMORY = 2 << 30
+"""Bytes of memory a sweep uses at most unless told otherwise, raised to what the caches of the machine demand."""
+
+ACCUMULATORS = {16: (8, 10, 12, 14), 32: (8, 12, 16, 24)}
+"""Numbers of chains tried, by how many vector registers code can name; two hold the multiplier and the addend. A core
+needs latency x pipes of them: 8 (4 x 2) to 18 (9 x 2, A64FX); more help where the scheduler is not perfect."""
+
+EXPECTED_VISIT = {"fixed": 1.5e-3, "fill_bytes_per_s": 6e9, "stream_bytes_per_s": 15e9}
+"""Rough costs used only to say how long a sweep will take before it has begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured.
+
+    Attributes
+    ----------
+    name : str
+        ``"quick"``, ``"default"``, ``"thorough"``.
+    points_per_octave : int
+        Working sets of the curve in each doubling.
+    multiply_adds : tuple of int
+        The k of the intensity sweep.
+    rounds : int
+        Times that every case is visited.
+    samples : int
+        Samples a visit.
+    """
+
+    name: str
+    points_per_octave: int
+    multiply_adds: tuple[int, ...]
+    rounds: int
+    samples: int
+
+
+EFFORTS = (
+    Effort("quick", 2, (1, 4, 16, 64), rounds=3, samples=1),
+    Effort("default", 4, MULTIPLY_ADDS, rounds=6, samples=2),
+    Effort("thorough", 8, MULTIPLY_ADDS, rounds=20, samples=3),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user asked for, as far as it changes the numbers; stored with the result and taken up by a resume.
+
+    Attributes
+    ----------
+    effort : str
+        Name in :data:`EFFORTS`.
+    threads : str
+        Comma-separated: ``1``, ``all``, numbers.
+    cpus : str
+        List of logical CPUs the sweep may use; empty for all that the process may use.
+    precisions : str
+        Comma-separated names.
+    seed : int
+        Order of the cases within a round.
+    max_memory : int
+        Bytes; 0 for the default.
+    """
+
+    effort: str = "default"
+    threads: str = "1,all"
+    cpus: str = ""
+    precisions: str = "fp64,fp32"
+    seed: int = 1
+    max_memory: int = 0
+
+    def stored(self) -> tuple[tuple[str, int | float | str], ...]:
+        """Return the settings as they are stored with a result."""
+        return tuple(asdict(self).items())
+
+    @staticmethod
+    def restored(stored: Iterable[tuple[str, int | float | str]]) -> Settings:
+        """Return the settings of a stored result; InputError if one is missing."""
+        have = dict(stored)
+        try:
+            return Settings(
+                effort=str(have["effort"]),
+                threads=str(have["threads"]),
+                cpus=str(have["cpus"]),
+                precisions=str(have["precisions"]),
+                seed=int(have["seed"]),
+                max_memory=int(have["max_memory"]),
+            )
+        except (KeyError, ValueError) as error:
+            raise InputError(f"the result does not say with which settings it was made: {error}") from None
+
+
+# ------------------------------------------------------------------------------------------------- choices
+
+
+def effort(name: str) -> Effort:
+    """Return the effort of that name; InputError names the known ones."""
+    for known in EFFORTS:
+        if known.name == name:
+            return known
+    raise InputError(f"unknown effort {name!r}; known: {', '.join(known.name for known in EFFORTS)}")
+
+
+def precisions(text: str) -> tuple[str, ...]:
+    """Parse ``"fp64,fp32"``; InputError names the known precisions."""
+    known = [precision.name for precision in PRECISIONS]
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not names:
+        raise InputError(f"--precisions names none; known: {', '.join(known)}")
+    for name in names:
+        if name not in known:
+            raise InputError(f"--precisions: unknown precision {name!r}; known: {', '.join(known)}")
+    return names
+
+
+def usable_cpus(host: Host, chosen: Sequence[int]) -> tuple[int, ...]:
+    """Return the CPUs to measure on, physical cores before SMT siblings.
+
+    Raises
+    ------
+    InputError
+        If a chosen CPU is not one that this process may use.
+    """
+    order = physical_order(host)
+    if not chosen:
+        return order
+    missing = sorted(set(chosen) - set(order))
+    if missing:
+        raise InputError(
+            f"--cpus: CPU {format_cpu_list(missing)} cannot be used by this process; "
+            f"usable: {format_cpu_list(sorted(order))}"
+        )
+    return tuple(cpu for cpu in order if cpu in set(chosen))
+
+
+def teams(host: Host, cpus: Sequence[int], threads: str) -> tuple[Team, ...]:
+    """Return the teams that ``--threads`` asks for, without repetition.
+
+    Parameters
+    ----------
+    host : Host
+        Tells which CPUs share a core.
+    cpus : sequence of int
+        CPUs to measure on, physical cores before siblings.
+    threads : str
+        ``"1,all,8"``: ``all`` is one thread on every physical core.
+
+    Raises
+    ------
+    InputError
+        If a number is not one, or more than there are CPUs.
+    """
+    core_of = {cpu.id: cpu.core for cpu in host.cpus}
+    cores = len({core_of[cpu] for cpu in cpus})
+    numbers: dict[int, str] = {}
+    for part in (part.strip() for part in threads.split(",")):
+        if part == "all":
+            numbers.setdefault(cores, "one" if cores == 1 else "all")
+            continue
+        if not part.isdecimal() or int(part) < 1:
+            raise InputError(f"--threads: {part!r} is neither a number above 0 nor 'all'")
+        if int(part) > len(cpus):
+            raise InputError(f"--threads: {part} threads do not fit the {len(cpus)} CPUs that can be used")
+        numbers.setdefault(int(part), "one" if int(part) == 1 else "all" if int(part) == cores else f"{int(part)}")
+    return tuple(
+        Team(name, tuple(cpus[:number]), len({core_of[cpu] for cpu in cpus[:number]}))
+        for number, name in numbers.items()
+    )
+
+
+# ------------------------------------------------------------------------------------------- working sets
+
+
+def largest_working_set(host: Host, team: Team, budget: int) -> int:
+    """Return where a team's curve ends, in bytes of one thread.
+
+    Four times the last cache that the team touches, as far as the memory budget goes (a tenth of it is left to
+    alignment and gaps).
+    """
+    shares = cache_share(host, team.cpus)
+    last = shares[-1].total if shares else UNKNOWN_CACHE * team.threads
+    # A thread must also leave its private caches behind when the shared one is small.
+    private = max((share.per_thread for share in shares), default=0)
+    wanted = max(BEYOND_CACHE * last / team.threads, BEYOND_CACHE * private, 16 * SMALLEST)
+    return catalog.round_working_set("load", int(min(wanted, 0.9 * budget / team.threads)))
+
+
+def default_budget(host: Host, teams: Iterable[Team], limit: int) -> int:
+    """Return the bytes a sweep may use: what the caches demand or :data:`DEFAULT_MEMORY`, never above `limit`."""
+    demands = [int(largest_working_set(host, team, 1 << 60) * team.threads / 0.9) + 1 for team in teams]
+    return min(limit, max(DEFAULT_MEMORY, *demands) if demands else limit)
+
+
+def curve_sizes(largest: int, points_per_octave: int) -> tuple[int, ...]:
+    """Return the working sets of the bandwidth curve in bytes, evenly spaced on a log scale."""
+    step = catalog.STEP_BYTES
+    count = math.floor(points_per_octave * math.log2(max(1.0, largest / SMALLEST))) + 1
+    exact = [SMALLEST * 2 ** (index / points_per_octave) for index in range(count)]
+    return tuple(sorted({max(step, round(size / step) * step) for size in exact} | {largest // step * step}))
+
+
+def level_working_sets(plateaus: Sequence[Plateau], largest: int) -> dict[str, int]:
+    """Return the working set that stands for each level: the middle of its plateau, the end of the curve for memory."""
+    return {
+        plateau.name: largest if plateau.name == MEMORY else round(math.sqrt(plateau.first * plateau.last))
+        for plateau in plateaus
+    }
+
+
+# --------------------------------------------------------------------------------------------------- cases
+
+
+def instruction_of(fma: bool) -> str:
+    """Return the conventional arithmetic of the roofs: multiply-add, in two instructions where there is no one."""
+    return "fma" if fma else "mul_add_unfused"
+
+
+def chain_candidates(
+    team: Team, precision: str, widths: Sequence[int], registers: int, fma: bool
+) -> dict[int, tuple[Case, ...]]:
+    """Return for each vector width the cases of the pre-pass that finds the number of accumulators."""
+    numbers = ACCUMULATORS[registers]
+    return {
+        bits: tuple(
+            Case("compute", team, precision, instruction_of(fma), vector_bits=bits, accumulators=number)
+            for number in numbers
+        )
+        for bits in widths
+    }
+
+
+def compute_cases(team: Team, names: Sequence[str], accumulators: Mapping[int, int], fma: bool) -> tuple[Case, ...]:
+    """Return the compute roofs: each precision at each width with its number of accumulators."""
+    return tuple(
+        Case("compute", team, name, instruction_of(fma), vector_bits=bits, accumulators=number)
+        for name in names
+        for bits, number in accumulators.items()
+    )
+
+
+def curve_cases(team: Team, sizes: Sequence[int], vector_bits: int) -> tuple[Case, ...]:
+    """Return the points of the bandwidth curve."""
+    return tuple(Case("memory", team, mix="load", vector_bits=vector_bits, working_set=size) for size in sizes)
+
+
+def mixes_of(level: str, fma: bool) -> tuple[str, ...]:
+    """Return the access mixes measured at a level: non-temporal stores only where they can mean something."""
+    beyond = level not in ("L1", "L2")
+    return tuple(mix.name for mix in MIXES if (beyond or not mix.nontemporal) and (fma or not mix.fma))
+
+
+def memory_case(team: Team, level: str, mix: str, working_set: int, vector_bits: int) -> Case:
+    """Return one access mix at one level."""
+    return Case(
+        "memory",
+        team,
+        mix=mix,
+        vector_bits=vector_bits,
+        working_set=catalog.round_working_set(mix, working_set),
+        level=level,
+    )
+
+
+def intensity_cases(
+    team: Team,
+    precision: str,
+    multiply_adds: Sequence[int],
+    level: str,
+    working_set: int,
+    vector_bits: int,
+    accumulators: int,
+) -> tuple[Case, ...]:
+    """Return the intensity sweep of one precision at one level."""
+    return tuple(
+        Case(
+            "intensity",
+            team,
+            precision,
+            "fma",
+            mix="load",
+            vector_bits=vector_bits,
+            accumulators=accumulators,
+            multiply_adds=k,
+            working_set=catalog.round_working_set("load", working_set),
+            level=level,
+        )
+        for k in multiply_adds
+    )
+
+
+def arena_sizes(largest: Mapping[Team, int]) -> dict[int, int]:
+    """Return the memory of each CPU's thread in bytes, from the largest working set of one thread of each team."""
+    sizes: dict[int, int] = {}
+    for team, size in largest.items():
+        wanted = max(catalog.arena_bytes(mix.name, size) for mix in MIXES)
+        for cpu in team.cpus:
+            sizes[cpu] = max(sizes.get(cpu, 0), wanted)
+    return sizes
+
+
+def expected_seconds(host: Host, teams: Sequence[Team], settings: Settings, largest: Mapping[Team, int]) -> float:
+    """Return roughly how long a sweep will take, from the declared caches; the progress display knows better later."""
+    how = effort(settings.effort)
+    names = precisions(settings.precisions)
+    total = 0.0
+    for team in teams:
+        shares = cache_share(host, team.cpus)
+        levels = {share.level: share.per_thread / 2 for share in shares} | {MEMORY: float(largest[team])}
+        visits = [0.0] * 3 * len(names)
+        visits += list(curve_sizes(largest[team], how.points_per_octave))
+        for level, size in levels.items():
+            visits += [2.0 * size] * len(mixes_of(level, True))
+            visits += [size] * len(how.multiply_adds) * len(names)
+        cost = sum(
+            EXPECTED_VISIT["fixed"]
+            + size / EXPECTED_VISIT["fill_bytes_per_s"]
+            + how.samples * (TARGET_SECONDS + size / EXPECTED_VISIT["stream_bytes_per_s"])
+            for size in visits
+        )
+        total += how.rounds * cost
+    # Making the code and the pre-passes do not depend on the effort.
+    return total + 6.0

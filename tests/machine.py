@@ -1,0 +1,125 @@
+"""A synthetic machine: planted peaks, bandwidths and capacities that turn a case into a timing by the roofline formula."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ert.measure.sampling import Timing
+from ert.roofline.model import Cache, Case, Code, Cpu, Host, Toolchain, Work
+from microbench import catalog
+
+CLOCK_HZ = 3.0e9
+
+
+@dataclass
+class SyntheticMachine:
+    """An instrument of a machine that does not exist.
+
+    Bandwidths are those of load-only streams of one thread in byte/s; other mixes reach `mix_factor` of it in program
+    bytes. Every sample is slowed by a half-normal of `noise`, and `slow(round_elapsed)` may slow it further.
+    """
+
+    peaks: dict[str, float] = field(default_factory=lambda: {"fp64": 48e9, "fp32": 96e9})
+    levels: tuple[tuple[str, float, float], ...] = (
+        ("L1", 192e9, 32 << 10),
+        ("L2", 96e9, 1 << 20),
+        ("L3", 60e9, 8 << 20),
+        ("DRAM", 20e9, float("inf")),
+    )
+    mix_factor: dict[str, float] = field(default_factory=lambda: {"copy": 0.9, "triad_nt": 1.25})
+    chains_needed: int = 8
+    best_bits: int = 256
+    noise: float = 0.0
+    seed: int = 1
+    unverified: Callable[[Case], bool] = lambda case: False
+    wrong: Callable[[Case], bool] = lambda case: False
+    slow: Callable[[float], float] = lambda now: 1.0
+    now: float = 0.0
+    runs: int = 0
+    on_run: Callable[[int], None] = lambda run: None
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+        self.opened: Case | None = None
+
+    def elapsed(self) -> float:
+        return self.now
+
+    def bandwidth(self, case: Case) -> float:
+        """Bytes/s of one thread."""
+        height = next(value for _, value, capacity in self.levels if case.working_set <= capacity)
+        narrow = 1.0 if case.vector_bits >= self.best_bits else 0.5
+        return height * self.mix_factor.get(case.mix, 1.0) * narrow
+
+    def peak(self, case: Case) -> float:
+        """FLOP/s of one thread."""
+        chains = min(1.0, case.accumulators / self.chains_needed)
+        return self.peaks[case.precision] * chains * min(1.0, case.vector_bits / self.best_bits)
+
+    def describe(self, case: Case) -> tuple[Work, Code]:
+        code = Code("mismatch", "fma 63 instead of 64") if self.unverified(case) else Code("verified")
+        threads = case.team.threads
+        if case.probe == "compute":
+            return Work(flop=1000 * threads), code
+        mix = catalog.mix(case.mix)
+        array = case.working_set // mix.arrays
+        flop = 0
+        if case.probe == "intensity":
+            flop = 2 * case.multiply_adds * (array // catalog.precision(case.precision).bytes)
+        return (
+            Work(
+                flop=flop * threads,
+                read_bytes=mix.reads * array * threads,
+                written_bytes=mix.writes * array * threads,
+                allocate_bytes=mix.allocates * array * threads,
+            ),
+            code,
+        )
+
+    def open(self, case: Case) -> None:
+        self.opened = case
+
+    def run(self, case: Case, passes: int) -> Timing:
+        assert self.opened == case
+        self.runs += 1
+        self.on_run(self.runs)
+        work, _ = self.describe(case)
+        threads = case.team.threads
+        seconds = 0.0
+        if work.flop and case.probe != "memory":
+            seconds = work.flop / threads / self.peak(case)
+        if case.probe != "compute":
+            seconds = max(seconds, work.program_bytes / threads / self.bandwidth(case))
+        seconds *= passes * (1 + abs(self._random.gauss(0, self.noise))) * self.slow(self.now)
+        self.now += 1.25 * seconds
+        return Timing(seconds, (seconds,) * threads, (CLOCK_HZ,) * threads)
+
+    def check(self, case: Case) -> str:
+        return "element 3 holds 1.0 instead of 2.0" if self.wrong(case) else ""
+
+
+def synthetic_host(cores: int = 2, *, declared: bool = True, siblings: int = 1) -> Host:
+    """Return a host whose declared caches are those of :class:`SyntheticMachine`; the L3 is shared by all."""
+    cpus = tuple(
+        Cpu(id=rank * cores + core, core=core, sibling=rank) for rank in range(siblings) for core in range(cores)
+    )
+    caches: list[Cache] = []
+    if declared:
+        for core in range(cores):
+            own = tuple(cpu.id for cpu in cpus if cpu.core == core)
+            caches += [Cache("L1", 32 << 10, own), Cache("L2", 1 << 20, own)]
+        caches.append(Cache("L3", 8 * cores << 20, tuple(cpu.id for cpu in cpus)))
+    return Host(
+        system="Linux",
+        machine="x86_64",
+        cpu_model="Synthetic CPU",
+        cpus=cpus,
+        caches=tuple(caches),
+        memory_total=16 << 30,
+        memory_available=12 << 30,
+    )
+
+
+TOOLCHAIN = Toolchain(versions=(("numba", "0"),), target="synthetic", features=("fma",), vector_bits=(128, 256, 512))

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ert.errors import InputError
+from ert.measure import plan
+from ert.measure.plan import Settings
+from ert.roofline.model import Cache, Plateau, Team
+from tests.machine import synthetic_host
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+def test_one_thread_on_every_core_before_siblings() -> None:
+    host = synthetic_host(4, siblings=2)
+    one, every, both = plan.teams(host, plan.usable_cpus(host, ()), "1,all,8")
+    assert (one.name, one.cpus, one.cores) == ("one", (0,), 1)
+    assert (every.name, every.cpus, every.cores) == ("all", (0, 1, 2, 3), 4)
+    assert (both.name, len(both.cpus), both.cores) == ("8", 8, 4)
+
+
+def test_one_usable_cpu_makes_one_team() -> None:
+    host = synthetic_host(4)
+    teams = plan.teams(host, plan.usable_cpus(host, (3,)), "1,all")
+    assert teams == (Team("one", (3,), 1),)
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "many", "", "1,,2", "1.5", "9"])
+def test_impossible_thread_counts_are_refused(threads: str) -> None:
+    host = synthetic_host(4)
+    with pytest.raises(InputError, match="--threads"):
+        plan.teams(host, plan.usable_cpus(host, ()), threads)
+
+
+def test_cpus_that_cannot_be_used_are_named() -> None:
+    host = synthetic_host(4)
+    host = replace(host, cpus=tuple(replace(cpu, usable=cpu.id != 2) for cpu in host.cpus))
+    with pytest.raises(InputError, match="CPU 2,7 cannot be used.*usable: 0-1,3"):
+        plan.usable_cpus(host, (1, 2, 7))
+
+
+@pytest.mark.parametrize("text", ["fp63", "", ",", "fp64 fp32"])
+def test_unknown_precisions_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="fp64, fp32"):
+        plan.precisions(text)
+
+
+def test_the_curve_ends_at_four_times_the_last_cache() -> None:
+    host = synthetic_host(2)
+    one, every = plan.teams(host, (0, 1), "1,all")
+    assert plan.largest_working_set(host, one, GIB) == 64 * MIB
+    assert plan.largest_working_set(host, every, GIB) == 32 * MIB
+
+
+def test_the_curve_leaves_every_slice_of_the_last_cache() -> None:
+    host = synthetic_host(8)
+    slices = tuple(Cache("L3", 32 * MIB, (core, core + 1)) for core in range(0, 8, 2))
+    host = replace(host, caches=tuple(cache for cache in host.caches if cache.level != "L3") + slices)
+    every = plan.teams(host, tuple(range(8)), "all")[0]
+    assert 8 * plan.largest_working_set(host, every, 16 * GIB) == 4 * 4 * 32 * MIB
+
+
+def test_the_memory_limit_wins() -> None:
+    host = synthetic_host(2)
+    every = plan.teams(host, (0, 1), "all")[0]
+    largest = plan.largest_working_set(host, every, 32 * MIB)
+    assert largest < 16 * MIB
+    assert sum(plan.arena_sizes({every: largest}).values()) <= 32 * MIB
+
+
+def test_the_default_budget_follows_the_caches_and_never_exceeds_the_limit() -> None:
+    host = synthetic_host(2)
+    teams = plan.teams(host, (0, 1), "1,all")
+    assert plan.default_budget(host, teams, 100 * GIB) == 2 * GIB
+    assert plan.default_budget(host, teams, MIB) == MIB
+    huge = replace(host, caches=(Cache("L3", GIB, (0, 1)),))
+    assert plan.default_budget(huge, plan.teams(huge, (0, 1), "all"), 100 * GIB) >= 4 * GIB
+
+
+@pytest.mark.parametrize("an_octave", [2, 4, 8])
+def test_curve_sizes_are_even_on_a_log_scale(an_octave: int) -> None:
+    sizes = plan.curve_sizes(64 * MIB, an_octave)
+    assert sizes[0] == 4 * KIB
+    assert sizes[-1] == 64 * MIB
+    assert sorted(set(sizes)) == list(sizes)
+    assert all(size % KIB == 0 for size in sizes)
+    # Steps of 1 KiB are too coarse for eight sizes between 4 and 16 KiB.
+    for octave in range(14 if an_octave == 8 else 12, 26):
+        inside = [size for size in sizes if 2**octave <= size < 2 ** (octave + 1)]
+        assert len(inside) >= an_octave
+
+
+def test_working_sets_of_levels_lie_inside_their_plateaus() -> None:
+    plateaus = (
+        Plateau("L1", 2e11, 4 * KIB, 32 * KIB),
+        Plateau("L2", 1e11, 64 * KIB, MIB),
+        Plateau("DRAM", 3e10, 16 * MIB, 64 * MIB),
+    )
+    sizes = plan.level_working_sets(plateaus, 64 * MIB)
+    assert list(sizes) == ["L1", "L2", "DRAM"]
+    assert 4 * KIB < sizes["L1"] < 32 * KIB
+    assert 64 * KIB < sizes["L2"] < MIB
+    assert sizes["DRAM"] == 64 * MIB
+
+
+def test_nontemporal_stores_only_beyond_the_private_caches() -> None:
+    assert not any(mix.endswith("_nt") for mix in plan.mixes_of("L2", True))
+    assert {"copy_nt", "triad_nt", "store_nt"} <= set(plan.mixes_of("DRAM", True))
+    assert "triad" not in plan.mixes_of("L1", False)
+
+
+def test_working_sets_are_whole_steps_of_every_array() -> None:
+    case = plan.memory_case(Team("one", (0,), 1), "L2", "triad", 300_001, 512)
+    assert case.working_set % (3 * 1024) == 0
+    assert 0 <= 300_001 - case.working_set < 3 * 1024
+
+
+def test_settings_survive_being_stored() -> None:
+    settings = Settings("quick", "1,2", "0-1", "fp32", 7, 1 << 28)
+    assert Settings.restored(settings.stored()) == settings
+    with pytest.raises(InputError, match="settings"):
+        Settings.restored([("effort", "quick")])
