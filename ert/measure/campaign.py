@@ -126,6 +126,8 @@ class Campaign:
 
     def run(self) -> None:
         """Measure everything. Whatever ends it early, :meth:`results` has what was measured until then."""
+        for case in self._earlier:
+            self._introduce(case)
         groups = list(self._first_round())
         self._steps = sum(len(group) for group in groups) * self._effort.rounds
         self._listener.total(self._steps)
