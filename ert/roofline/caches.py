@@ -40,18 +40,9 @@ def cache_share(host: Host, cpus: Sequence[int]) -> tuple[CacheShare, ...]:
     """Share the declared caches among one thread on each of ``cpus``, from L1 outwards.
 
     Levels without a credible size are left out. A thread that a level does not serve (a core without L3 beside others
-    with one) does not count for that level.
-
-    Raises
-    ------
-    ValueError
-        If a CPU is not online or named twice.
+    with one) does not count for that level; neither does a CPU that the host does not list.
     """
     chosen = frozenset(cpus)
-    if len(chosen) != len(cpus):
-        raise ValueError(f"CPU list {list(cpus)} names a CPU twice; one thread a CPU is meant")
-    if unknown := chosen - {cpu.id for cpu in host.cpus}:
-        raise ValueError(f"CPUs {sorted(unknown)} are not online")
     shares: dict[str, list[tuple[int, int]]] = {}
     for cache in host.caches:
         threads = len(chosen.intersection(cache.cpus))

@@ -48,7 +48,7 @@ def fit(results: Results) -> Roofline:
     -------
     Roofline
     """
-    measured = [measurement for measurement in results.measurements if measurement.valid]
+    measured = [measurement for measurement in results.measurements if measurement.valid and _countable(measurement)]
     teams = tuple(dict.fromkeys(measurement.case.team for measurement in measured))
     curves = tuple(curve for team in teams if (curve := _curve(team, measured, results.host)))
     compute = _mark_compute([_compute_roof(m) for m in measured if m.case.probe == "compute"])
@@ -203,6 +203,13 @@ def _plateau(team: Team, level: str, curves: Iterable[Curve]) -> Plateau | None:
 
 
 # -------------------------------------------------------------------------------------------------- notes
+
+
+def _countable(measurement: Measurement) -> bool:
+    """Whether there is something to divide: damaged or foreign files may hold counts that no probe makes."""
+    work, case = measurement.work, measurement.case
+    counted = work.flop if case.probe == "compute" else work.program_bytes
+    return counted > 0 and any(sample.seconds > 0 for sample in measurement.samples)
 
 
 def _failures(measurements: Iterable[Measurement]) -> list[str]:

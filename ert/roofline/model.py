@@ -95,9 +95,9 @@ class Host:
         What recognises the core: ``family``, ``model``, ``stepping`` on x86, ``implementer``, ``part``, ``variant``,
         ``revision`` on Arm. On hosts with several kinds of core, of the first.
     cpus, caches, nodes : tuple
-        Online logical CPUs, data caches (one entry an instance) and NUMA nodes.
+        Online logical CPUs, data caches (one entry an instance), and the NUMA nodes whose memory may be used.
     memory_total, memory_available : int
-        Bytes; 0 if unknown.
+        Bytes; 0 if unknown. What a control group leaves of the available memory counts where that is less.
     memory_limit : int or None
         Smallest cgroup memory limit in force in bytes; None without one.
     cpu_quota : float or None
@@ -134,6 +134,12 @@ class Host:
     turbo: str = ""
     page_size: int = 4096
     notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The CPU's marketing name, or what else tells the machine where that is hidden."""
+        known = (self.vendor, *(f"{key} {value}" for key, value in self.identity if key in ("family", "model")))
+        return self.cpu_model or " ".join(known).strip() or f"{self.machine} CPU"
 
 
 @dataclass(frozen=True, slots=True)
