@@ -29,6 +29,11 @@ WARM_SHARE = 16
 """A loop on registers runs 1/16 of its sample untimed first, so that the core has left its idle state."""
 
 
+WARM_BYTES = 4 << 20
+"""Working sets of one thread up to this are passed over once before every sample, since what runs between two samples
+may have evicted a part of them; larger ones only before the first, which leaves the caches as every later sample does."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Built:
     probe: Probe
@@ -96,7 +101,7 @@ class Bench:
         """See :class:`ert.measure.sampling.Instrument`."""
         state = self._state(case)
         trips = passes * state.trips_a_pass
-        warm = state.trips_a_pass if state.built.probe.arrays else max(1, trips // WARM_SHARE)
+        warm = self._warm(state, trips)
         began = time.perf_counter()
         with disturbances(case.team.cpus) as seen:
             timing = self._threads.run(case.team.cpus, state.built.machinecode.address, warm, trips)
@@ -134,6 +139,13 @@ class Bench:
         if self._open is None or self._open.case != case:
             raise RuntimeError(f"case {case} is not open")
         return self._open
+
+    @staticmethod
+    def _warm(state: _Open, trips: int) -> int:
+        """Return how many trips go untimed before a sample."""
+        if not state.built.probe.arrays:
+            return max(1, trips // WARM_SHARE)
+        return state.trips_a_pass if not state.trips or state.case.working_set <= WARM_BYTES else 0
 
     def _trips_a_pass(self, case: Case, probe: Probe) -> int:
         return case.working_set // probe.arrays // probe.loop.step if probe.arrays else 1

@@ -51,7 +51,7 @@ class Instrument(Protocol):
         """Fill the memory of the case; the following runs belong to it."""
 
     def run(self, case: Case, passes: int) -> Timing:
-        """Run the opened case once: one untimed pass, then `passes` timed ones."""
+        """Run the opened case once: what warms the caches untimed, then `passes` timed passes."""
 
     def check(self, case: Case) -> str:
         """Return one sentence if the results of all runs since :meth:`open` are wrong, else ``""``."""
