@@ -31,7 +31,7 @@ WARM_SHARE = 16
 
 WARM_BYTES = 4 << 20
 """Working sets of one thread up to this are passed over once before every sample, since what runs between two samples
-may have evicted a part of them; larger ones only before the first, which leaves the caches as every later sample does."""
+may have evicted a part of them; larger ones only before the first, which leaves the caches as later ones do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Protocol
 from ert.measure import plan
 from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
-from ert.roofline.caches import cache_share
+from ert.roofline.caches import cache_capacities
 from ert.roofline.fit import curve_measurements, rates
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Sample, Seconds, Team, Toolchain
@@ -23,6 +23,13 @@ PREPASS_TURNS = 3
 
 NEAR_PEAK = 0.985
 """Widths this near the best multiply-add rate count as equal to it when the intensity sweep chooses among them."""
+
+
+CHOICE_BYTES = 16 << 10
+"""Working set at which the width of the bandwidth curve is chosen: inside the L1 of every core."""
+
+CURVE_ROUNDS = 2
+"""Rounds of the bandwidth curve before the levels are looked for in it, so that no single slow spell decides."""
 
 
 class Recorder(Protocol):
@@ -120,6 +127,7 @@ class Campaign:
         self._measured: dict[Case, Measurement] = {}
         self._earlier = {measurement.case: measurement for measurement in earlier}
         self._visits = self._steps = 0
+        self._visited: set[tuple[Case, int]] = set()
         self._notes = tuple(notes)
 
     # ------------------------------------------------------------------------------------------- the whole
@@ -158,10 +166,20 @@ class Campaign:
             group = plan.compute_cases(team, self._precisions, chosen.accumulators, self._fma)
             yield self._round(0, group)
         levels: dict[Team, dict[str, int]] = {}
+        curves = {
+            team: plan.curve_cases(
+                team, plan.curve_sizes(self._largest[team], self._effort.points_per_octave), chosen.load_bits
+            )
+            for team in self._teams
+        }
+        for number in range(min(CURVE_ROUNDS, self._effort.rounds)):
+            for cases in curves.values():
+                self._round(number, cases)
+        yield from curves.values()
         for team in self._teams:
-            sizes = plan.curve_sizes(self._largest[team], self._effort.points_per_octave)
-            yield self._round(0, plan.curve_cases(team, sizes, chosen.load_bits))
-            levels[team] = plan.level_working_sets(self._plateaus(team), self._largest[team])
+            levels[team] = plan.level_working_sets(
+                self._plateaus(team), cache_capacities(self._host, team.cpus), self._largest[team]
+            )
         widths = self._choose_widths(levels)
         for team in self._teams:
             for level, size in levels[team].items():
@@ -185,7 +203,7 @@ class Campaign:
     def _choose_compute(self) -> Chosen:
         team, precision = self._teams[0], self._precisions[0]
         leader = replace(team, name="one", cpus=team.cpus[:1], cores=1)
-        widths = self._toolchain.vector_bits or (8 * plan.catalog.precision(precision).bytes,)
+        widths = self._toolchain.vector_bits or (plan.scalar_bits(precision),)
         known = {m.case.vector_bits: m.case.accumulators for m in self._earlier.values() if m.case.probe == "compute"}
         accumulators = {}
         for bits, cases in plan.chain_candidates(leader, precision, widths, self._registers, self._fma).items():
@@ -193,8 +211,7 @@ class Campaign:
         curve = [m.case for m in self._earlier.values() if m.case.probe == "memory" and not m.case.level]
         if curve:
             return Chosen(accumulators, curve[0].vector_bits)
-        small = plan.level_working_sets((), 0).get("L1", 4 * plan.SMALLEST)
-        loads = [plan.curve_cases(leader, [small], bits)[0] for bits in widths]
+        loads = [plan.curve_cases(leader, [CHOICE_BYTES], bits)[0] for bits in widths]
         return Chosen(accumulators, self._best(loads).vector_bits)
 
     def _choose_widths(self, levels: Mapping[Team, Mapping[str, int]]) -> dict[tuple[str, str], int]:
@@ -249,7 +266,7 @@ class Campaign:
         plateaus, _ = find_plateaus(
             [m.case.working_set for m in chosen],
             [[m.work.program_bytes * s.passes / s.seconds for s in m.samples] for m in chosen],
-            declared=[(share.level, share.per_thread) for share in cache_share(self._host, team.cpus)],
+            declared=cache_capacities(self._host, team.cpus),
         )
         return plateaus
 
@@ -259,7 +276,9 @@ class Campaign:
         cases = tuple(cases)
         for case in cases:
             measurement = self._measured.get(case) or self._introduce(case)
-            self._visits += 1
+            if (case, number) not in self._visited:
+                self._visited.add((case, number))
+                self._visits += 1
             if measurement.error or any(sample.round == number for sample in measurement.samples):
                 continue
             self._listener.step(self._visits, describe(case), self._seconds_left())

@@ -31,6 +31,9 @@ ACCUMULATORS = {16: (8, 10, 12, 14), 32: (8, 12, 16, 24)}
 """Numbers of chains tried, by how many vector registers code can name; two hold the multiplier and the addend. A core
 needs latency x pipes of them: 8 (4 x 2) to 18 (9 x 2, A64FX); more help where the scheduler is not perfect."""
 
+OUTSIDE = 2
+"""A working set this many times a cache is well outside of it, and a half of it well inside."""
+
 EXPECTED_VISIT = {"fixed": 1.5e-3, "fill_bytes_per_s": 6e9, "stream_bytes_per_s": 15e9}
 """Rough costs used only to say how long a sweep will take before it has begun."""
 
@@ -224,15 +227,53 @@ def curve_sizes(largest: int, points_per_octave: int) -> tuple[int, ...]:
     return tuple(sorted({max(step, round(size / step) * step) for size in exact} | {largest // step * step}))
 
 
-def level_working_sets(plateaus: Sequence[Plateau], largest: int) -> dict[str, int]:
-    """Return the working set that stands for each level: the middle of its plateau, the end of the curve for memory."""
-    return {
-        plateau.name: largest if plateau.name == MEMORY else round(math.sqrt(plateau.first * plateau.last))
-        for plateau in plateaus
-    }
+def level_working_sets(
+    plateaus: Sequence[Plateau], declared: Sequence[tuple[str, int]], largest: int
+) -> dict[str, int]:
+    """Return the working set in bytes of one thread that stands for each level, nearest level first.
+
+    The middle of its plateau on a log scale, well outside of the level before; the end of the curve for memory. A level
+    that is declared but has no plateau is measured in the middle of what is declared, if the curve goes that far: two
+    levels of equal speed are still two levels, and a spell of noise may have hidden the step.
+
+    Parameters
+    ----------
+    plateaus : sequence of Plateau
+        As far as the curve is known.
+    declared : sequence of (str, int)
+        Declared levels and the bytes that one thread can use, from L1 outwards.
+    largest : int
+        End of the curve.
+    """
+    seen = {plateau.name: plateau for plateau in plateaus}
+    sizes: dict[str, int] = {}
+    inner = SMALLEST / OUTSIDE
+    for name in dict.fromkeys([*(name for name, _ in declared), *seen]):
+        if name == MEMORY:
+            continue
+        plateau = seen.get(name)
+        capacity = dict(declared).get(name, 0)
+        if plateau is not None:
+            first, last = max(plateau.first, OUTSIDE * inner), plateau.last
+            inner = min(plateau.capacity or plateau.last, plateau.last * OUTSIDE)
+        else:
+            first, last = OUTSIDE * inner, min(capacity / OUTSIDE, largest)
+            inner = max(inner, capacity)
+        if first <= last:
+            sizes[name] = round(math.sqrt(first * last))
+        elif plateau is not None:
+            sizes[name] = plateau.last
+    if MEMORY in seen:
+        sizes[MEMORY] = largest
+    return sizes
 
 
 # --------------------------------------------------------------------------------------------------- cases
+
+
+def scalar_bits(precision: str) -> int:
+    """Return the width of one element: that of scalar code."""
+    return 8 * catalog.precision(precision).bytes
 
 
 def instruction_of(fma: bool) -> str:

@@ -54,5 +54,10 @@ def cache_share(host: Host, cpus: Sequence[int]) -> tuple[CacheShare, ...]:
     )
 
 
+def cache_capacities(host: Host, cpus: Sequence[int]) -> list[tuple[str, int]]:
+    """Return each declared level and the bytes of it that one of these threads can use, from L1 outwards."""
+    return [(share.level, share.per_thread) for share in cache_share(host, cpus)]
+
+
 def _level_number(level: str) -> int:
     return int(re.sub(r"\D", "", level) or 0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Literal
 
-from ert.roofline.caches import cache_share
+from ert.roofline.caches import cache_capacities
 from ert.roofline.formulas import attainable, ridge
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import (
@@ -188,7 +188,7 @@ def _curve(team: Team, measured: Iterable[Measurement], host: Host) -> Curve | N
     plateaus, notes = find_plateaus(
         [m.case.working_set for m in chosen],
         [[m.work.program_bytes * s.passes / s.seconds for s in m.samples if s.seconds > 0] for m in chosen],
-        declared=[(share.level, share.per_thread) for share in cache_share(host, team.cpus)],
+        declared=cache_capacities(host, team.cpus),
     )
     points = tuple(CurvePoint(m.case.working_set, rates(m, m.work.program_bytes)) for m in chosen)
     who = "1 thread" if team.threads == 1 else f"{team.threads} threads"

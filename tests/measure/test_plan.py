@@ -98,11 +98,26 @@ def test_working_sets_of_levels_lie_inside_their_plateaus() -> None:
         Plateau("L2", 1e11, 64 * KIB, MIB),
         Plateau("DRAM", 3e10, 16 * MIB, 64 * MIB),
     )
-    sizes = plan.level_working_sets(plateaus, 64 * MIB)
+    sizes = plan.level_working_sets(plateaus, (), 64 * MIB)
     assert list(sizes) == ["L1", "L2", "DRAM"]
     assert 4 * KIB < sizes["L1"] < 32 * KIB
     assert 64 * KIB < sizes["L2"] < MIB
     assert sizes["DRAM"] == 64 * MIB
+
+
+def test_a_declared_level_without_a_plateau_is_measured_where_it_should_be() -> None:
+    plateaus = (Plateau("L1", 2e11, 4 * KIB, 32 * KIB, 40 * KIB), Plateau("L3", 1e11, 64 * KIB, 6 * MIB, 8 * MIB))
+    declared = (("L1", 32 * KIB), ("L2", MIB), ("L3", 16 * MIB))
+    sizes = plan.level_working_sets(plateaus, declared, 64 * MIB)
+    assert list(sizes) == ["L1", "L2", "L3"]
+    assert 64 * KIB < sizes["L2"] <= MIB / 2
+    assert 2 * MIB <= sizes["L3"] <= 6 * MIB
+
+
+def test_a_declared_level_beyond_the_curve_is_left_out() -> None:
+    plateaus = (Plateau("L1", 2e11, 4 * KIB, 32 * KIB, 40 * KIB), Plateau("L2", 1e11, 64 * KIB, MIB))
+    sizes = plan.level_working_sets(plateaus, (("L1", 32 * KIB), ("L2", MIB), ("L3", 256 * MIB)), MIB)
+    assert list(sizes) == ["L1", "L2"]
 
 
 def test_nontemporal_stores_only_beyond_the_private_caches() -> None:

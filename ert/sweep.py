@@ -1,0 +1,292 @@
+"""`python -m ert.sweep`: measure the roofs of this machine, store them, draw them, and print the summary."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ert import door
+from ert.errors import InputError
+from ert.measure import plan
+from ert.measure.host import machine_slug, memory_budget, parse_cpu_list, read_host
+from ert.measure.plan import Settings
+from ert.records.journal import Journal, begin, resume
+from ert.records.places import Paths, ensure_writable
+from ert.records.store import save
+from ert.roofline.fit import fit
+from ert.roofline.model import Host, Measurement, Results, Seconds, Team
+from ert.show.units import parse_size, size
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ert.measure.campaign import Campaign
+
+DESCRIPTION = """\
+Measure what this machine can really do: the compute roofs of its cores, the bandwidth
+of each level of its memory, and the empirical roofline between them. Nothing needs to be
+configured; results and figures go to OUT/<machine>/."""
+
+EPILOG = """\
+exit codes: 0 fine, 1 the measurement failed, 2 bad input, 130 or 143 interrupted
+(Ctrl-C, SIGTERM): then what was measured is kept as a partial result that --resume
+can finish."""
+
+
+SMALLEST_MEMORY = 8 << 20
+"""Bytes; with less, no curve leaves the private caches of current cores."""
+
+_T = TypeVar("_T")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; return its exit code."""
+    options = _parser().parse_args(arguments)
+    settings, earlier = _settings(options)
+    out = Path(options.out)
+    ensure_writable(out)
+    return Sweep(settings, earlier, out, draw=not options.no_plot).run()
+
+
+def _parser() -> door.Parser:
+    parser = door.Parser("sweep", DESCRIPTION, EPILOG)
+    effort = parser.add_mutually_exclusive_group()
+    effort.add_argument("--quick", action="store_true", help="fewer points and samples, all roofs: about 15 s")
+    effort.add_argument("--thorough", action="store_true", help="more points and rounds: several minutes")
+    parser.add_argument(
+        "--threads",
+        metavar="LIST",
+        help="numbers of threads to measure with, comma-separated; 'all' is one on every usable physical core "
+        "(default: 1,all)",
+    )
+    parser.add_argument(
+        "--precisions", metavar="LIST", help="element types, comma-separated, of fp64 and fp32 (default: fp64,fp32)"
+    )
+    parser.add_argument(
+        "--cpus", metavar="LIST", help="logical CPUs to use, such as 0-3,8 (default: all this process may use)"
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", default="results", help="folder of the results, created if need be (default: ./results)"
+    )
+    parser.add_argument("--no-plot", action="store_true", help="draw no figures")
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="order of the cases within a round, a whole number (default: 1)"
+    )
+    parser.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        help="most memory to use in all, such as 512MiB or 4GiB (default: four times the last cache, at most half of "
+        "what is free)",
+    )
+    parser.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="finish an interrupted sweep, from its partial result or its journal, with the settings it was begun with",
+    )
+    return parser
+
+
+def _settings(options: Namespace) -> tuple[Settings, Results | None]:
+    """Return the settings and, when resuming, what is already measured; InputError for options that do not fit."""
+    given = vars(options)
+    chosen = {name: given[name] for name in ("threads", "precisions", "cpus", "seed", "max_memory")}
+    if given["resume"]:
+        refused = [f"--{name.replace('_', '-')}" for name, value in chosen.items() if value is not None]
+        refused += [f"--{name}" for name in ("quick", "thorough") if given[name]]
+        if refused:
+            raise InputError(f"--resume goes on with the settings the sweep was begun with; leave out {refused[0]}")
+        earlier = resume(Path(given["resume"]))
+        if earlier.complete:
+            raise InputError(f"{given['resume']}: this sweep is complete; there is nothing to resume")
+        return Settings.restored(earlier.settings), earlier
+    memory = 0 if given["max_memory"] is None else _parsed("--max-memory", parse_size, given["max_memory"])
+    if given["max_memory"] is not None and memory < SMALLEST_MEMORY:
+        raise InputError(
+            f"--max-memory: {size(memory)} is too little to measure with; at least {size(SMALLEST_MEMORY)}"
+        )
+    if given["cpus"] is not None and not _parsed("--cpus", parse_cpu_list, given["cpus"]):
+        raise InputError("--cpus names no CPU; expected a list such as 0-3,8")
+    defaults = Settings()
+    effort = "quick" if given["quick"] else "thorough" if given["thorough"] else defaults.effort
+    settings = Settings(
+        effort=effort,
+        threads=defaults.threads if given["threads"] is None else given["threads"],
+        cpus=given["cpus"] or "",
+        precisions=defaults.precisions if given["precisions"] is None else given["precisions"],
+        seed=defaults.seed if given["seed"] is None else given["seed"],
+        max_memory=memory,
+    )
+    plan.precisions(settings.precisions)
+    return settings, None
+
+
+def _parsed(option: str, parse: Callable[[str], _T], text: str) -> _T:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None
+
+
+class Sweep:
+    """One run of the command, from the look at the machine to the printed summary."""
+
+    def __init__(self, settings: Settings, earlier: Results | None, out: Path, *, draw: bool) -> None:
+        self._settings, self._earlier, self._out, self._draw = settings, earlier, out, draw
+        self._host = read_host()
+        cpus = plan.usable_cpus(self._host, parse_cpu_list(settings.cpus) if settings.cpus else ())
+        self._teams = plan.teams(self._host, cpus, settings.threads)
+        limit = memory_budget(self._host, limit=settings.max_memory or None)
+        self._budget = plan.default_budget(self._host, self._teams, limit)
+        self._largest = {team: plan.largest_working_set(self._host, team, self._budget) for team in self._teams}
+        if earlier is not None:
+            _same_machine(earlier.host, self._host, earlier.measurements, self._teams)
+
+    def run(self) -> int:
+        """Measure, save, draw, print; return the exit code."""
+        began = time.monotonic()
+        # From here on Numba is needed; --help and bad input did not have to wait for it.
+        from ert.measure.bench import Bench, TeamError, toolchain
+        from ert.measure.campaign import Campaign
+        from ert.show import tables
+        from ert.show.progress import progress
+
+        tools = toolchain()
+        print(tables.found(self._host, tools, self._teams))
+        print()
+        print(self._announcement())
+        started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        header = Results(started, self._host, tools, (), self._settings.stored(), notes=self._notes())
+        show = progress()
+        with Bench(plan.arena_sizes(self._largest)) as bench:
+            if not bench.pinned:
+                header = replace(header, notes=(*header.notes, "threads could not be bound to CPUs on this system"))
+            paths, journal = begin(self._out, machine_slug(self._host), header)
+            campaign = Campaign(
+                bench,
+                self._host,
+                tools,
+                self._teams,
+                self._largest,
+                self._settings,
+                registers=bench.registers,
+                fma=bench.fma,
+                started=started,
+                elapsed=lambda: time.monotonic() - began,
+                recorder=journal,
+                listener=show,
+                earlier=self._earlier.measurements if self._earlier else (),
+                notes=header.notes,
+            )
+
+            def seconds() -> Seconds:
+                return Seconds(time.monotonic() - began, bench.compiling, bench.measuring)
+
+            try:
+                with journal, show:
+                    campaign.run()
+            except (KeyboardInterrupt, TeamError, MemoryError, OSError) as problem:
+                self._keep_partial(campaign, journal, paths, seconds(), problem)
+                if isinstance(problem, TeamError):
+                    print(f"error: {problem}", file=sys.stderr)
+                    return door.CHECK_FAILED
+                raise
+            results = campaign.results(complete=True, seconds=seconds())
+        save(results, paths.json)
+        journal.path.unlink()
+        self._finish(results, paths)
+        return door.FINE
+
+    def _finish(self, results: Results, paths: Paths) -> None:
+        from ert.show import tables
+
+        roofline = fit(results)
+        print(tables.summary(results, roofline, shutil.get_terminal_size((80, 24)).columns))
+        print()
+        print(f"{'result':8} {paths.json}")
+        if self._draw:
+            from ert.show import figures
+
+            drawn = figures.write(results, roofline, paths.json.with_suffix(""))
+            print("\n".join(f"{'figures' if path is drawn[0] else '':8} {path}" for path in drawn))
+
+    def _keep_partial(
+        self, campaign: Campaign, journal: Journal, paths: Paths, seconds: Seconds, problem: BaseException
+    ) -> None:
+        """Turn what was measured into a partial result; if even that cannot be written, the journal has it."""
+        partial = campaign.results(complete=False, seconds=seconds)
+        if not any(measurement.samples for measurement in partial.measurements):
+            journal.path.unlink(missing_ok=True)
+            return
+        try:
+            save(partial, paths.json)
+        except (OSError, InputError) as error:
+            print(f"what was measured is in {paths.journal} ({error})", file=sys.stderr)
+            return
+        journal.path.unlink(missing_ok=True)
+        print(f"what was measured until now is in {paths.json}", file=sys.stderr)
+        print(f"finish it with: python -m ert.sweep --resume {paths.json}", file=sys.stderr)
+
+    def _announcement(self) -> str:
+        """Say what will be measured and how long it will take."""
+        how = plan.effort(self._settings.effort)
+        names = " and ".join(plan.precisions(self._settings.precisions))
+        teams = " and ".join("1 thread" if t.threads == 1 else f"{t.threads} threads" for t in self._teams)
+        largest = max(self._largest.values())
+        expected = plan.expected_seconds(self._host, self._teams, self._settings, self._largest)
+        total = sum(plan.arena_sizes(self._largest).values())
+        return "\n".join(
+            (
+                f"Measuring with {teams}: multiply-add peaks in {names}, bandwidth from",
+                f"{size(plan.SMALLEST)} to {size(largest)} a thread, the access mixes of each level, and "
+                f"{len(how.multiply_adds)} arithmetic",
+                f"intensities in {how.rounds} rounds ({how.name}). About {expected:.0f} s and {size(total)} of memory.",
+            )
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        """Return what the user should know of the circumstances."""
+        notes = list(self._host.notes)
+        quota = self._host.cpu_quota
+        most = max(team.threads for team in self._teams)
+        if quota is not None and quota < most:
+            notes.append(
+                f"A control group allows {quota:g} CPUs' worth of time and up to {most} threads run: they are stopped "
+                "for a part of each period, so that samples come in two speeds; the best ones ran unstopped"
+            )
+        for team in self._teams:
+            full = plan.largest_working_set(self._host, team, 1 << 60)
+            if self._largest[team] < full:
+                notes.append(
+                    f"With {team.threads} thread(s) the curve ends at {size(self._largest[team])} a thread instead of "
+                    f"{size(full)}, because {size(self._budget)} of memory may be used: the DRAM roof may contain "
+                    "cache hits"
+                )
+        if self._host.thp == "never":
+            notes.append("Transparent huge pages are off: large working sets also measure page walks")
+        return tuple(dict.fromkeys(notes))
+
+
+def _same_machine(then: Host, now: Host, measured: Sequence[Measurement], teams: Sequence[Team]) -> None:
+    """Refuse to add to a result of another machine, or of other CPUs of this one."""
+    for name in ("cpu_model", "vendor", "identity", "machine", "caches"):
+        if getattr(then, name) != getattr(now, name):
+            raise InputError(
+                f"--resume: the result comes from another machine ({name.replace('_', ' ')} "
+                f"{getattr(then, name)!r}, here {getattr(now, name)!r})"
+            )
+    foreign = {measurement.case.team for measurement in measured} - set(teams)
+    if foreign:
+        raise InputError(
+            "--resume: the result was measured on other CPUs than this process may use now: "
+            f"{sorted({cpu for team in foreign for cpu in team.cpus})}"
+        )
+
+
+if __name__ == "__main__":
+    door.run(main)

@@ -1,0 +1,77 @@
+"""Machine code for CPUs other than this one: loops emitted by LLVM for a named target, as text of assembly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from llvmlite import binding, ir
+
+from microbench.vector import Loop, emit
+
+_I64 = ir.IntType(64)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPU by LLVM's name of it, and what the probes need to know of its instruction set."""
+
+    cpu: str
+    triple: str
+    machine: str
+    family: str
+    vector_bits: tuple[int, ...]
+    accumulators: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return self.cpu
+
+
+def _x86(cpu: str, vector_bits: tuple[int, ...], accumulators: tuple[int, ...]) -> Target:
+    return Target(cpu, "x86_64-unknown-linux-gnu", "x86_64", "x86", vector_bits, accumulators)
+
+
+def _arm(cpu: str, triple: str = "aarch64-unknown-linux-gnu", machine: str = "aarch64") -> Target:
+    # Multiply-adds of aarch64 overwrite the addend, so that chains need copies of it and fewer fit than on x86.
+    return Target(cpu, triple, machine, "arm", (128,), (8, 12))
+
+
+NEHALEM = _x86("nehalem", (128,), (8, 12))
+HASWELL = _x86("haswell", (128, 256), (8, 12, 14))
+BULLDOZER = _x86("bdver2", (128, 256), (8, 12, 14))
+SKYLAKE = _x86("skylake-avx512", (128, 256, 512), (8, 12, 24))
+ICELAKE = _x86("icelake-server", (128, 256, 512), (8, 12, 24))
+KNIGHTS = _x86("knl", (128, 256, 512), (8, 12, 14))
+ZEN3 = _x86("znver3", (128, 256), (8, 12, 14))
+NEOVERSE = _arm("neoverse-v2")
+APPLE = _arm("apple-m1", "arm64-apple-macosx", "arm64")
+
+WITH_FMA = (HASWELL, BULLDOZER, SKYLAKE, ICELAKE, KNIGHTS, ZEN3, NEOVERSE, APPLE)
+
+
+def assembly_for(target: Target, loop: Loop, attributes: str = "") -> str:
+    """Return the assembly of ``void loop(arguments, trips)`` for `target`, optimised as Numba optimises.
+
+    `attributes` are added to the function, in LLVM's notation. Skips the test where this LLVM was built without the
+    target.
+    """
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    try:
+        machine = binding.Target.from_triple(target.triple).create_target_machine(cpu=target.cpu, opt=3)
+    except RuntimeError as error:
+        pytest.skip(f"this LLVM makes no code for {target.triple}: {error}")
+    module = ir.Module(name="emission")
+    module.triple = target.triple
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [_I64, _I64]), "loop")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    emit(builder, loop, function.args[0], function.args[1], target.machine)
+    builder.ret_void()
+    head = 'define void @"loop"(i64 %".1", i64 %".2")'
+    text = str(module)
+    assert head in text
+    parsed = binding.parse_assembly(text.replace(head, f"{head} {attributes}"))
+    parsed.verify()
+    passes = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=3))
+    passes.getModulePassManager().run(parsed, passes)
+    return str(machine.emit_assembly(parsed))

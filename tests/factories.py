@@ -1,0 +1,350 @@
+"""Rooflines and results made from a few planted numbers, by the formulas of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ert.roofline.model import (
+    Cache,
+    ComputeRoof,
+    Cpu,
+    Curve,
+    CurvePoint,
+    Estimate,
+    Grade,
+    Host,
+    IntensityPoint,
+    MemoryRoof,
+    Node,
+    Plateau,
+    Results,
+    RidgePoint,
+    Roofline,
+    Seconds,
+    Team,
+    Toolchain,
+)
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+GIGA = 1e9
+CLOCK = 3.67e9
+
+ELEMENT_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
+MULTIPLY_ADDS = tuple(2**i for i in range(9))
+
+ONE = Team("one", (0,), 1)
+BOTH = Team("all", (0, 1), 2)
+
+Bandwidths = Mapping[str, Mapping[str, float]]
+"""Level -> access mix -> GB/s."""
+
+ZEN4_COMPUTE = {
+    "fp64": {512: 58.6, 256: 58.8, 128: 29.4, 64: 14.7},
+    "fp32": {512: 117.0, 256: 117.2, 128: 58.7, 32: 14.7},
+}
+ZEN4_MEMORY = {
+    "L1": {"load": 233.0, "load2_store1": 328.0, "copy": 214.0, "triad": 294.0, "update": 213.0, "store": 117.0},
+    "L2": {"load": 117.0, "load2_store1": 88.0, "copy": 79.0, "triad": 87.0, "update": 98.0, "store": 59.0},
+    "L3": {"load": 98.0, "load2_store1": 61.0, "copy": 52.0, "triad": 61.0, "update": 71.0, "store": 38.0,
+           "load2_store1_nt": 33.0, "copy_nt": 32.0, "triad_nt": 33.0, "store_nt": 29.0},
+    "DRAM": {"load": 30.0, "load2_store1": 24.0, "copy": 21.0, "triad": 24.0, "update": 27.0, "store": 13.0,
+             "load2_store1_nt": 28.0, "copy_nt": 27.5, "triad_nt": 28.2, "store_nt": 26.0},
+}  # fmt: skip
+ZEN4_CAPACITIES = {"L1": 32 * KIB, "L2": 1.02 * MIB, "L3": 7.2 * MIB}
+ZEN4_DECLARED = {"L1": 32 * KIB, "L2": 1 * MIB, "L3": 32 * MIB}
+
+
+def estimate(
+    best: float, *, cores: int = 1, spread: float = 0.003, grade: Grade = "A", clock: float | None = CLOCK
+) -> Estimate:
+    """Return the estimate of a rate in units per second that `cores` cores make together at `clock` hertz."""
+    return Estimate(
+        best=best,
+        median=best * (1 - spread),
+        per_cycle=best / clock / cores if clock else None,
+        spread=spread,
+        grade=grade,
+        samples=18,
+    )
+
+
+def compute_roofs(rates: Mapping[str, Mapping[int, float]], team: Team, factor: float = 1.0) -> tuple[ComputeRoof, ...]:
+    """Return one multiply-add roof a precision and width, from GFLOP/s; the best of a precision is its headline."""
+    return tuple(
+        ComputeRoof(
+            name=f"{precision} fma {bits}-bit",
+            precision=precision,
+            instructions="fma",
+            vector_bits=bits,
+            accumulators=8,
+            team=team,
+            rate=estimate(rate * factor * GIGA, cores=team.cores),
+            verified=True,
+            headline=rate == max(widths.values()),
+        )
+        for precision, widths in rates.items()
+        for bits, rate in widths.items()
+    )
+
+
+def memory_roofs(
+    rates: Bandwidths,
+    team: Team,
+    factors: Mapping[str, float] | None = None,
+    *,
+    capacities: Mapping[str, float] | None = None,
+    declared: Mapping[str, int] | None = None,
+) -> tuple[MemoryRoof, ...]:
+    """Return one roof a level and mix, from GB/s of program bytes, and where they differ the count in traffic bytes."""
+    extra = {"load2_store1": 4 / 3, "copy": 3 / 2, "triad": 4 / 3, "store": 2.0}
+    found = []
+    for level, mixes in rates.items():
+        factor = (factors or {}).get(level, 1.0) * GIGA
+        exact = {mix: rate for mix, rate in mixes.items() if level == "L1" or mix == "load" or mix.endswith("_nt")}
+        for mix, rate in mixes.items():
+            counts = [("program", 1.0)] + ([("traffic", extra[mix])] if level != "L1" and mix in extra else [])
+            found += [
+                MemoryRoof(
+                    name=f"{level} {mix}" + (" (traffic)" if counted == "traffic" else ""),
+                    level=level,
+                    mix=mix,
+                    vector_bits=256,
+                    team=team,
+                    bytes_counted="traffic" if counted == "traffic" else "program",
+                    working_set=16 * KIB,
+                    rate=estimate(rate * factor * more, cores=team.cores),
+                    verified=True,
+                    headline=counted == "program" and mix == max(exact, key=lambda name: exact[name]),
+                    declared=(declared or {}).get(level),
+                    capacity=(capacities or {}).get(level),
+                )
+                for counted, more in counts
+            ]
+    return tuple(found)
+
+
+def intensity_points(
+    compute: Sequence[ComputeRoof], memory: Sequence[MemoryRoof], multiply_adds: Sequence[int] = MULTIPLY_ADDS
+) -> tuple[IntensityPoint, ...]:
+    """Return load-only points that follow min(P, I x B), 1 % below it."""
+    found = []
+    for load in memory:
+        if load.mix != "load" or load.bytes_counted != "program":
+            continue
+        for peak in compute:
+            if not peak.headline:
+                continue
+            for k in multiply_adds:
+                intensity = 2 * k / ELEMENT_BYTES[peak.precision]
+                rate = 0.99 * min(peak.rate.best, intensity * load.rate.best)
+                found.append(
+                    IntensityPoint(
+                        level=load.level,
+                        mix="load",
+                        precision=peak.precision,
+                        team=load.team,
+                        multiply_adds=k,
+                        intensity=intensity,
+                        flop_rate=estimate(rate, cores=load.team.cores),
+                        byte_rate=estimate(rate / intensity, cores=load.team.cores),
+                        verified=True,
+                    )
+                )
+    return tuple(found)
+
+
+def ridge_points(compute: Sequence[ComputeRoof], memory: Sequence[MemoryRoof]) -> tuple[RidgePoint, ...]:
+    """Return where the headline roofs of a team meet."""
+    return tuple(
+        RidgePoint(peak, slope, peak.rate.best / slope.rate.best)
+        for peak in compute
+        for slope in memory
+        if peak.headline and slope.headline
+    )
+
+
+def curve(
+    team: Team,
+    heights: Mapping[str, float],
+    capacities: Mapping[str, float],
+    declared: Mapping[str, int],
+    *,
+    smallest: int = 4 * KIB,
+    largest: int = 128 * MIB,
+    spread: float = 0.03,
+) -> Curve:
+    """Return a bandwidth curve with heights in GB/s that leaves each level at its capacity in bytes of one thread."""
+    names = list(heights)
+    edges = [capacities[name] for name in names[:-1]]
+    points = []
+    size = float(smallest)
+    while size <= largest * 1.001:
+        value = heights[names[0]]
+        for edge, upper, lower in zip(edges, names, names[1:], strict=False):
+            value *= (heights[lower] / heights[upper]) ** (1 / (1 + (edge / size) ** 5))
+        points.append(CurvePoint(round(size), estimate(value * GIGA, cores=team.cores, spread=spread)))
+        size *= 2**0.25
+    lower_edges = [float(smallest), *(edge * 1.5 for edge in edges)]
+    upper_edges = [*(edge / 1.3 for edge in edges), float(largest)]
+    plateaus = tuple(
+        Plateau(
+            name=name,
+            value=heights[name] * GIGA,
+            first=round(low),
+            last=round(high),
+            capacity=capacities.get(name),
+            declared=declared.get(name),
+        )
+        for name, low, high in zip(names, lower_edges, upper_edges, strict=True)
+    )
+    return Curve(team, tuple(points), plateaus)
+
+
+def machine(
+    compute: Mapping[str, Mapping[int, float]],
+    memory: Bandwidths,
+    teams: Mapping[Team, Mapping[str, float]],
+    *,
+    capacities: Mapping[str, float] | None = None,
+    declared: Mapping[str, int] | None = None,
+    notes: tuple[str, ...] = (),
+    largest: int = 128 * MIB,
+) -> Roofline:
+    """Return a roofline of several teams.
+
+    Parameters
+    ----------
+    compute : mapping
+        Precision -> vector bits -> GFLOP/s of one core.
+    memory : mapping
+        Level -> access mix -> GB/s of one thread; each level needs ``"load"``.
+    teams : mapping
+        Team -> level -> how many times the bandwidth of one thread it reaches; a level left out scales with the cores.
+    """
+    capacities = capacities or {level: 32.0 * KIB * 16**i for i, level in enumerate(list(memory)[:-1])}
+    declared = declared or {}
+    all_compute: list[ComputeRoof] = []
+    all_memory: list[MemoryRoof] = []
+    points: list[IntensityPoint] = []
+    ridges: list[RidgePoint] = []
+    curves: list[Curve] = []
+    for team, scaling in teams.items():
+        factors = {level: scaling.get(level, float(team.cores)) for level in memory}
+        peaks = compute_roofs(compute, team, team.cores)
+        slopes = memory_roofs(memory, team, factors, capacities=capacities, declared=declared)
+        all_compute += peaks
+        all_memory += slopes
+        points += intensity_points(peaks, slopes)
+        ridges += ridge_points(peaks, slopes)
+        heights = {level: mixes["load"] * factors[level] for level, mixes in memory.items()}
+        curves.append(curve(team, heights, capacities, declared, largest=largest))
+    return Roofline(tuple(all_compute), tuple(all_memory), tuple(points), tuple(ridges), tuple(curves), notes)
+
+
+def zen4() -> Roofline:
+    """Return the roofline of a two-core Zen 4 guest: twice the rates with two threads, but for DRAM."""
+    return machine(
+        ZEN4_COMPUTE,
+        ZEN4_MEMORY,
+        {ONE: {"L1": 1, "L2": 1, "L3": 1, "DRAM": 1}, BOTH: {"DRAM": 5 / 3}},
+        capacities=ZEN4_CAPACITIES,
+        declared=ZEN4_DECLARED,
+    )
+
+
+def zen4_host() -> Host:
+    """Return the host that :func:`zen4` stands for."""
+    return Host(
+        system="Linux",
+        machine="x86_64",
+        kernel="6.1.0",
+        cpu_model="AMD EPYC 9R14",
+        vendor="AuthenticAMD",
+        identity=(("family", 25), ("model", 17), ("stepping", 1)),
+        cpus=(Cpu(0, 0), Cpu(1, 1)),
+        caches=(
+            Cache("L1", 32 * KIB, (0,), 64),
+            Cache("L1", 32 * KIB, (1,), 64),
+            Cache("L2", MIB, (0,), 64),
+            Cache("L2", MIB, (1,), 64),
+            Cache("L3", 32 * MIB, (0, 1), 64),
+        ),
+        nodes=(Node(0, (0, 1), 16 * GIB),),
+        memory_total=16 * GIB,
+        memory_available=14 * GIB,
+        hypervisor="KVM",
+        thp="madvise",
+    )
+
+
+def zen4_toolchain() -> Toolchain:
+    """Return the toolchain of the same results."""
+    return Toolchain(
+        versions=(("ert-roofline", "0.1.0"), ("python", "3.11.7"), ("numba", "0.61.0"), ("llvm", "15.0.7")),
+        target="znver4",
+        features=("avx2", "avx512f", "fma"),
+        vector_bits=(128, 256, 512),
+    )
+
+
+def zen4_results(**changes: object) -> Results:
+    """Return results without measurements, for what only names the machine and the sweep."""
+    fields: dict[str, object] = {
+        "started": "2026-03-01T09:30:00Z",
+        "host": zen4_host(),
+        "toolchain": zen4_toolchain(),
+        "measurements": (),
+        "seconds": Seconds(total=52.0, compiling=9.1, measuring=38.0),
+        **changes,
+    }
+    return Results(**fields)  # type: ignore[arg-type]
+
+
+def server() -> Roofline:
+    """Return a 128-core machine: fp64 at several TFLOP/s, L1 at tens of TB/s."""
+    many = Team("all", tuple(range(128)), 128)
+    return machine(
+        ZEN4_COMPUTE, ZEN4_MEMORY, {ONE: {}, many: {"DRAM": 15.3, "L3": 96.0}},
+        capacities=ZEN4_CAPACITIES, declared=ZEN4_DECLARED, largest=512 * MIB,
+    )  # fmt: skip
+
+
+def six_levels() -> Roofline:
+    """Return a machine with an L4 and two kinds of memory."""
+    memory = {
+        "L1": {"load": 400.0, "copy": 380.0},
+        "L2": {"load": 190.0},
+        "L3": {"load": 96.0},
+        "L4": {"load": 55.0},
+        "HBM": {"load": 31.0},
+        "DRAM": {"load": 14.0},
+    }
+    capacities = {"L1": 48 * KIB, "L2": 2 * MIB, "L3": 12 * MIB, "L4": 60 * MIB, "HBM": 1.0 * GIB}
+    declared = {"L1": 48 * KIB, "L2": 2 * MIB, "L3": 30 * MIB, "L4": 64 * MIB}
+    return machine(
+        {"fp64": {512: 95.0, 256: 48.0, 128: 24.0}}, memory, {ONE: {}},
+        capacities=capacities, declared=declared, largest=8 * GIB,
+    )  # fmt: skip
+
+
+def close_levels() -> Roofline:
+    """Return a machine whose L2, L3 and memory are nearly as fast as each other."""
+    memory = {"L1": {"load": 233.0}, "L2": {"load": 101.0}, "L3": {"load": 98.0}, "DRAM": {"load": 95.0}}
+    return machine(ZEN4_COMPUTE, memory, {ONE: {}}, capacities=ZEN4_CAPACITIES, declared=ZEN4_DECLARED)
+
+
+def one_level() -> Roofline:
+    """Return a machine of which only one level, one precision and one width are known."""
+    return machine({"fp32": {128: 16.0}}, {"DRAM": {"load": 9.0}}, {ONE: {}}, largest=16 * MIB)
+
+
+def multi_precision() -> Roofline:
+    """Return a machine with five precisions, integers among them."""
+    compute = {**ZEN4_COMPUTE, "fp16": {512: 233.0}, "bf16": {512: 234.0}, "int8": {512: 470.0}}
+    return machine(
+        compute,
+        ZEN4_MEMORY,
+        {ONE: {"DRAM": 1}, BOTH: {"DRAM": 5 / 3}},
+        capacities=ZEN4_CAPACITIES,
+        declared=ZEN4_DECLARED,
+    )

@@ -1,0 +1,69 @@
+"""Time inside compiled code."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from numba import njit, types
+
+from microbench import isa
+from microbench.assembly import Instruction, innermost_loops
+from microbench.clock import CHAIN_LINKS, chain, monotonic_ns
+
+
+@pytest.fixture(scope="module")
+def now() -> Any:
+    return njit(types.int64())(lambda: monotonic_ns())
+
+
+@pytest.fixture(scope="module")
+def links() -> Any:
+    return njit(types.int64(types.int64))(lambda trips: chain(trips))
+
+
+def test_the_clock_is_the_monotonic_clock_of_python(now: Any) -> None:
+    for _ in range(100):
+        before, inside, after = time.monotonic_ns(), now(), time.monotonic_ns()
+        assert before <= inside <= after
+
+
+def test_the_clock_does_not_step_back(now: Any) -> None:
+    readings = [now() for _ in range(1000)]
+    assert readings == sorted(readings)
+    assert len(set(readings)) > 1
+
+
+@pytest.mark.parametrize("trips", [1, 2, 1000])
+def test_the_chain_returns_its_sum(links: Any, trips: int) -> None:
+    assert links(trips) == trips + CHAIN_LINKS * trips * trips
+
+
+@pytest.mark.skipif(isa.host().family not in ("x86", "arm"), reason="reads the assembly of x86 and aarch64")
+def test_the_chain_is_made_of_additions_that_wait_for_each_other(links: Any) -> None:
+    loops = innermost_loops(links.inspect_asm(links.signatures[0]))
+    # The wrapper that Python calls may hold the loop once more.
+    assert loops
+    for loop in loops:
+        assert not any("(" in operand or "[" in operand for instruction in loop for operand in instruction.operands)
+        additions = [instruction for instruction in loop if is_addition_of_registers(instruction)]
+        assert len(additions) == CHAIN_LINKS
+        (total,) = {destination(instruction) for instruction in additions}
+        assert all(total in sources(instruction) for instruction in additions)
+        others = [instruction for instruction in loop if instruction not in additions]
+        assert all(destination(instruction) != total for instruction in others)
+        assert len(others) <= 3
+
+
+def is_addition_of_registers(instruction: Instruction) -> bool:
+    immediate = any(operand.startswith(("$", "#")) for operand in instruction.operands)
+    return instruction.mnemonic in ("add", "addq") and not immediate
+
+
+def destination(instruction: Instruction) -> str:
+    return instruction.operands[-1 if isa.host().family == "x86" else 0]
+
+
+def sources(instruction: Instruction) -> tuple[str, ...]:
+    return instruction.operands if isa.host().family == "x86" else instruction.operands[1:]

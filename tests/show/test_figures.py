@@ -1,0 +1,470 @@
+"""What the figures draw: lines, marks and labels with their data, and that no label stands on another."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.path import Path as Outline
+
+from ert.errors import InputError
+from ert.roofline.model import Roofline, Team
+from ert.show import figures
+from tests import factories
+from tests.factories import BOTH, KIB, MIB, ONE
+
+MACHINES = {
+    "zen4": factories.zen4,
+    "server": factories.server,
+    "six levels": factories.six_levels,
+    "close levels": factories.close_levels,
+    "one level": factories.one_level,
+    "five precisions": factories.multi_precision,
+}
+
+
+def drawn(axes: Axes, kind: str) -> dict[str, Any]:
+    """Return the lines of a kind by name."""
+    found = {str(line.get_gid()): line for line in axes.lines if str(line.get_gid()).startswith(f"{kind} ")}
+    assert len(found) == sum(str(line.get_gid()).startswith(f"{kind} ") for line in axes.lines)
+    return {name.removeprefix(f"{kind} "): line for name, line in found.items()}
+
+
+def texts(axes: Axes, kind: str = "label") -> dict[str, str]:
+    return {
+        str(text.get_gid()).removeprefix(f"{kind} "): text.get_text()
+        for text in axes.texts
+        if str(text.get_gid()).startswith(f"{kind} ")
+    }
+
+
+def outlines(figure: Figure, axes: Axes) -> Iterator[tuple[str, Outline]]:
+    """Return the turned rectangle of each label in pixels, measured without help of what placed them."""
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    for text in axes.texts:
+        angle = math.radians(text.get_rotation())
+        x, y = axes.transData.transform(text.get_position())
+        text.set_rotation(0)
+        box = text.get_window_extent(renderer)
+        text.set_rotation(math.degrees(angle))
+        cos, sin = math.cos(angle), math.sin(angle)
+        corners = [
+            (
+                x + u * box.width / 2 * cos - v * box.height / 2 * sin,
+                y + u * box.width / 2 * sin + v * box.height / 2 * cos,
+            )
+            for u, v in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))
+        ]
+        yield text.get_text(), Outline(corners, closed=True)
+    legend = axes.get_legend()
+    if legend is not None:
+        box = legend.get_window_extent(renderer)
+        yield (
+            "the legend",
+            Outline(
+                [(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1), (box.x0, box.y0)], closed=True
+            ),
+        )
+
+
+def assert_readable(figure: Figure) -> None:
+    """No label on another or on the legend, all inside the axes; titles and notes inside the figure."""
+    for axes in figure.axes:
+        frame = axes.get_window_extent()
+        found = list(outlines(figure, axes))
+        for (name, first), (other, second) in combinations(found, 2):
+            assert not first.intersects_path(second, filled=True), f"{name!r} stands on {other!r}"
+        for name, outline in found:
+            box = outline.get_extents()
+            assert frame.x0 <= box.x0 < box.x1 <= frame.x1, f"{name!r} leaves the chart"
+            assert frame.y0 <= box.y0 < box.y1 <= frame.y1, f"{name!r} leaves the chart"
+        assert min(text.get_fontsize() for text in axes.texts) >= 9
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    for text in figure.texts:
+        box = text.get_window_extent(renderer)
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
+        assert not any(box.overlaps(axes.get_tightbbox(renderer)) for axes in figure.axes), text.get_text()
+
+
+def one_panel(roofline: Roofline, **options: Any) -> Axes:
+    (axes,) = figures.roofline_figure([("CPU", roofline)], **options).axes
+    return axes
+
+
+# ------------------------------------------------------------------------------------ the roofline chart
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_roof_is_labelled_and_nothing_collides(name: str) -> None:
+    roofline = MACHINES[name]()
+    figure = figures.roofline_figure([("A CPU", roofline)], footnote="Measured on a day.")
+    assert_readable(figure)
+    assert len(figure.axes) == len(roofline.teams)
+    for axes, team in zip(figure.axes, roofline.teams, strict=True):
+        labels = texts(axes)
+        for roof in (*roofline.compute, *roofline.memory):
+            if roof.headline and roof.team == team:
+                assert labels[roof.name].startswith(f"{roof.name}  ")
+        ridges = texts(axes, "ridge")
+        assert len(ridges) == sum(ridge.compute.team == team for ridge in roofline.ridges)
+
+
+bandwidths = st.lists(st.floats(1, 2000), min_size=1, max_size=5).map(lambda rates: sorted(rates, reverse=True))
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(bandwidths, st.floats(2, 5000), st.sampled_from([1.0, 1.02, 2.0]))
+def test_any_machine_gives_a_readable_chart(rates: list[float], peak: float, ratio: float) -> None:
+    names = ["L1", "L2", "L3", "L4"][: len(rates) - 1] + ["DRAM"]
+    memory = {name: {"load": rate, "copy": rate * 0.8} for name, rate in zip(names, rates, strict=True)}
+    compute = {"fp64": {256: peak, 128: peak / 2}, "fp32": {256: peak * ratio}}
+    roofline = factories.machine(compute, memory, {ONE: {}})
+    figure = figures.roofline_figure([("CPU", roofline)])
+    assert_readable(figure)
+    labels = texts(figure.axes[0])
+    assert {roof.name for roof in (*roofline.memory, *roofline.compute) if roof.headline} <= set(labels)
+
+
+def test_a_slope_is_its_bandwidth_up_to_the_highest_roof() -> None:
+    axes = one_panel(factories.zen4(), team="one")
+    line = drawn(axes, "roof")["L1 load2_store1"]
+    intensities, rates = line.get_xdata(), line.get_ydata()
+    assert [rate / x for x, rate in zip(intensities, rates, strict=True)] == pytest.approx([328, 328])
+    assert rates[-1] == pytest.approx(117.2)  # fp32 is the highest
+    assert texts(axes)["L1 load2_store1"] == "L1 load2_store1  328 GB/s"
+
+
+def test_a_slopes_label_is_turned_along_it() -> None:
+    axes = one_panel(factories.zen4(), team="one")
+    line = drawn(axes, "roof")["DRAM load"]
+    (x0, y0), (x1, y1) = axes.transData.transform(list(zip(line.get_xdata(), line.get_ydata(), strict=True)))
+    (label,) = (text for text in axes.texts if text.get_gid() == "label DRAM load")
+    assert label.get_rotation() == pytest.approx(math.degrees(math.atan2(y1 - y0, x1 - x0)))
+
+
+def test_a_compute_roof_runs_from_the_steepest_slope_to_the_edge() -> None:
+    axes = one_panel(factories.zen4(), team="all")
+    line = drawn(axes, "roof")["fp64 fma 256-bit"]
+    assert list(line.get_ydata()) == pytest.approx([117.6, 117.6])
+    assert list(line.get_xdata()) == pytest.approx([117.6 / 656, axes.get_xlim()[1]])
+    assert texts(axes)["fp64 fma 256-bit"] == "fp64 fma 256-bit  118 GFLOP/s"
+
+
+def test_ceilings_and_mixes_are_thinner_and_the_points_own_roof_is_told_apart() -> None:
+    axes = one_panel(factories.zen4(), team="one")
+    roof = min(line.get_linewidth() for line in drawn(axes, "roof").values())
+    ceilings, mixes, loads = drawn(axes, "ceiling"), drawn(axes, "mix"), drawn(axes, "load")
+    assert set(ceilings) == {f"fp64 fma {w}-bit" for w in (512, 128, 64)} | {
+        f"fp32 fma {w}-bit" for w in (512, 128, 32)
+    }
+    assert set(loads) == {"L1 load"}  # the other levels' headline is the load-only one itself
+    assert "DRAM copy_nt" in mixes
+    assert "L3 copy_nt" not in mixes  # its stores go to memory
+    assert all(line.get_linewidth() < roof / 1.5 for line in (*ceilings.values(), *mixes.values(), *loads.values()))
+    assert loads["L1 load"].get_linestyle() == "--"
+    # Labelled only where it can be told from a labelled roof.
+    assert "fp64 fma 128-bit" in texts(axes)
+    assert "fp64 fma 512-bit" not in texts(axes)
+
+
+def test_points_stand_at_their_intensity_with_level_colours_and_precision_shapes() -> None:
+    roofline = factories.zen4()
+    points = drawn(one_panel(roofline, team="one"), "point")
+    assert len(points) == 4 * 2 * 9
+    for point in roofline.points:
+        if point.team != ONE:
+            continue
+        mark = points[f"{point.level} {point.precision} {point.multiply_adds}"]
+        assert mark.get_xdata() == pytest.approx([point.intensity])
+        assert mark.get_ydata() == pytest.approx([point.flop_rate.best / 1e9])
+        assert mark.get_color() == figures.level_colour(point.level)
+    shapes = {name.split()[1]: mark.get_marker() for name, mark in points.items()}
+    assert shapes["fp64"] != shapes["fp32"]
+    # On the common roof the farther levels leave a ring of the nearer ones to see.
+    sizes = [points[f"{level} fp64 256"].get_markersize() for level in ("L1", "L2", "L3", "DRAM")]
+    assert sizes == sorted(set(sizes), reverse=True)
+
+
+def test_a_point_of_unproven_code_is_hollow() -> None:
+    roofline = factories.one_level()
+    first, *others = roofline.points
+    doubtful = replace(roofline, points=(replace(first, verified=False), *others))
+    points = drawn(one_panel(doubtful), "point")
+    assert points["DRAM fp32 1"].get_markerfacecolor() == "white"
+    assert points["DRAM fp32 2"].get_markerfacecolor() != "white"
+
+
+def test_what_is_not_verified_is_not_drawn() -> None:
+    roofline = factories.zen4()
+    memory = tuple(replace(roof, verified=roof.name != "L1 copy") for roof in roofline.memory)
+    compute = tuple(replace(roof, verified=roof.vector_bits != 128) for roof in roofline.compute)
+    axes = one_panel(replace(roofline, memory=memory, compute=compute), team="one")
+    assert "L1 copy" not in drawn(axes, "mix")
+    assert "fp64 fma 128-bit" not in drawn(axes, "ceiling")
+
+
+def test_ridge_points_stand_where_the_roofs_meet() -> None:
+    axes = one_panel(factories.zen4(), team="one")
+    mark = drawn(axes, "mark")["fp64 fma 256-bit DRAM load"]
+    assert (mark.get_xdata()[0], mark.get_ydata()[0]) == pytest.approx((58.8 / 30, 58.8))
+    assert texts(axes, "ridge")["fp64 fma 256-bit DRAM load"] == "1.96"
+
+
+def test_one_thread_and_all_threads_stand_beside_each_other_on_one_scale() -> None:
+    figure = figures.roofline_figure([("CPU", factories.zen4())])
+    one, both = figure.axes
+    assert (one.get_title(loc="left"), both.get_title(loc="left")) == ("1 thread", "2 threads")
+    assert (one.get_xlim(), one.get_ylim()) == (both.get_xlim(), both.get_ylim())
+    assert texts(one)["DRAM load"] == "DRAM load  30.0 GB/s"
+    assert texts(both)["DRAM load"] == "DRAM load  50.0 GB/s"
+
+
+def test_panels_far_apart_have_scales_of_their_own() -> None:
+    one, many = figures.roofline_figure([("CPU", factories.server())]).axes
+    assert one.get_xlim() == many.get_xlim()
+    assert many.get_ylim()[1] > 50 * one.get_ylim()[1]
+    assert texts(many)["fp64 fma 256-bit"] == "fp64 fma 256-bit  7.53 TFLOP/s"
+
+
+def test_title_and_footnote_say_what_and_when() -> None:
+    note = figures.described(factories.zen4_results(complete=False), factories.zen4())
+    figure = figures.roofline_figure([("AMD EPYC 9R14", factories.zen4())], team="all", footnote=note)
+    title, footnote = (text.get_text() for text in figure.texts)
+    assert title == "AMD EPYC 9R14, 2 threads"
+    assert "Measured 2026-03-01 09:30 UTC at 3.67 GHz. Partial" in footnote
+    assert "1 GB = 1e9 bytes" in footnote
+
+
+def test_a_precision_can_be_chosen() -> None:
+    axes = one_panel(factories.multi_precision(), team="one", precisions=["int8", "fp32"])
+    assert {name.split()[0] for name in drawn(axes, "roof")} == {"L1", "L2", "L3", "DRAM", "fp32", "int8"}
+    assert {name.split()[1] for name in drawn(axes, "point")} == {"fp32", "int8"}
+    assert "GOP/s" in axes.get_ylabel()
+    assert "GOP/s" not in one_panel(factories.zen4(), team="one").get_ylabel()
+
+
+def test_a_result_with_roofs_of_one_kind_alone_is_drawn() -> None:
+    roofline = factories.zen4()
+    for part in (
+        replace(roofline, compute=(), ridges=(), points=()),
+        replace(roofline, memory=(), ridges=(), points=()),
+    ):
+        figure = figures.roofline_figure([("CPU", part)], team="one")
+        assert_readable(figure)
+        heads = [roof for roof in (*part.compute, *part.memory) if roof.headline and roof.team == ONE]
+        assert len(drawn(figure.axes[0], "roof")) == len(heads)
+
+
+def test_several_machines_are_told_apart_by_colour() -> None:
+    machines = [("AMD EPYC 9R14", factories.zen4()), ("Another", factories.six_levels())]
+    figure = figures.roofline_figure(machines)
+    assert_readable(figure)
+    (axes,) = figure.axes
+    slopes = [line for line in axes.lines if str(line.get_gid()) in ("roof L1 load2_store1", "roof HBM load")]
+    assert len({line.get_color() for line in slopes}) == 2
+    shown = [text.get_text() for text in axes.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert shown[:2] == ["AMD EPYC 9R14", "Another"]
+    assert not drawn(axes, "point")
+    # All threads of each, in the first precision that both have.
+    assert "L1 load2_store1  656 GB/s" in texts(axes).values()
+    assert not any("fp32" in text for text in texts(axes).values())
+
+
+def test_three_crowded_machines_keep_every_label() -> None:
+    machines = [("A", factories.zen4()), ("B", factories.server()), ("C", factories.close_levels())]
+    figure = figures.roofline_figure(machines)
+    assert_readable(figure)
+    labels = [text for text in figure.axes[0].texts if str(text.get_gid()).startswith("label ")]
+    assert len(labels) == 3 * (4 + 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"team": "P"}, "no team 'P'; it has: one, all"), ({"precisions": ["fp16"]}, "'fp16'; it has: fp64, fp32")],
+)
+def test_what_the_result_has_not_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        figures.roofline_figure([("CPU", factories.zen4())], **options)
+
+
+def test_nothing_to_draw_is_refused() -> None:
+    empty = Roofline((), (), (), (), ())
+    with pytest.raises(InputError, match="holds no roof"):
+        figures.roofline_figure([("CPU", empty)])
+    with pytest.raises(InputError, match="no bandwidth curve"):
+        figures.levels_figure(empty, factories.zen4_host())
+    lesser = replace(factories.one_level(), memory=(), ridges=(), points=())
+    unproven = replace(lesser, compute=tuple(replace(roof, headline=False, verified=False) for roof in lesser.compute))
+    with pytest.raises(InputError, match="no verified roof"):
+        figures.roofline_figure([("CPU", unproven)])
+
+
+# ------------------------------------------------------------------------------------ the bandwidth curve
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_plateau_and_capacity_is_labelled_and_nothing_collides(name: str) -> None:
+    roofline = MACHINES[name]()
+    figure = figures.levels_figure(roofline, factories.zen4_host(), "Measured on a day.")
+    assert_readable(figure)
+    (axes,) = figure.axes
+    labels = texts(axes)
+    for curve in roofline.curves:
+        for plateau in curve.plateaus:
+            assert labels[f"{curve.team.name} {plateau.name}"].startswith(f"{plateau.name}  ")
+    marks = [name for kind in ("declared", "effective") for name in drawn(axes, kind)]
+    assert len(labels) == sum(len(curve.plateaus) for curve in roofline.curves) + len(marks)
+
+
+def test_curves_and_plateaus_have_the_rates_of_the_team() -> None:
+    roofline = factories.zen4()
+    (axes,) = figures.levels_figure(roofline, factories.zen4_host()).axes
+    curves = drawn(axes, "curve")
+    assert set(curves) == {"one", "all"}
+    for curve in roofline.curves:
+        line = curves[curve.team.name]
+        assert list(line.get_xdata()) == [point.working_set for point in curve.points]
+        assert list(line.get_ydata()) == pytest.approx([point.rate.best / 1e9 for point in curve.points])
+    plateau = drawn(axes, "plateau")["all L1"]
+    assert list(plateau.get_ydata()) == pytest.approx([466, 466])
+    assert texts(axes)["all L1"] == "L1  466 GB/s"
+    assert "one thread" in axes.get_xlabel()
+    assert "all threads together" in axes.get_ylabel()
+
+
+def test_the_band_reaches_from_the_median_to_the_best() -> None:
+    roofline = factories.zen4()
+    (axes,) = figures.levels_figure(roofline, factories.zen4_host()).axes
+    bands = {str(band.get_gid()): band for band in axes.collections}
+    (path,) = bands["band one"].get_paths()
+    rates = [value for point in roofline.curves[0].points for value in (point.rate.best, point.rate.median)]
+    heights = [float(y) for _, y in path.vertices]  # type: ignore[union-attr]
+    assert (min(heights), max(heights)) == pytest.approx((min(rates) / 1e9, max(rates) / 1e9))
+
+
+def test_capacities_that_the_teams_share_are_one_mark() -> None:
+    roofline = factories.zen4()
+    (axes,) = figures.levels_figure(roofline, factories.zen4_host()).axes
+    assert set(drawn(axes, "declared")) == {f"{level} {size}" for level, size in factories.ZEN4_DECLARED.items()}
+    assert {line.get_linestyle() for line in drawn(axes, "effective").values()} == {"-"}
+    assert {line.get_linestyle() for line in drawn(axes, "declared").values()} == {"--"}
+    one, both = roofline.curves
+    shared = tuple(
+        replace(plateau, capacity=3.6 * MIB, declared=16 * MIB) if plateau.name == "L3" else plateau
+        for plateau in both.plateaus
+    )
+    apart = replace(roofline, curves=(one, replace(both, plateaus=shared)))
+    figure = figures.levels_figure(apart, factories.zen4_host())
+    assert_readable(figure)
+    labels = set(texts(figure.axes[0]).values())
+    assert {"L3 effective 7.2 MiB", "L3 effective 3.6 MiB", "L3 declared 32 MiB", "L3 declared 16 MiB"} <= labels
+    assert "L1 declared 32 KiB" in labels
+
+
+def test_ticks_are_sizes_in_powers_of_two() -> None:
+    (axes,) = figures.levels_figure(factories.zen4(), factories.zen4_host()).axes
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert "64 KiB" in shown
+    assert "1 MiB" in shown
+    assert 64 * KIB in axes.get_xticks()
+
+
+# ------------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".PDF", b"%PDF")])
+def test_the_same_result_gives_the_same_bytes(tmp_path: Path, suffix: str, magic: bytes) -> None:
+    contents = []
+    for name in ("first", "second"):
+        path = tmp_path / f"{name}{suffix}"
+        figures.save(figures.levels_figure(factories.one_level(), factories.zen4_host()), path)
+        contents.append(path.read_bytes())
+    assert contents[0].startswith(magic)
+    assert contents[0] == contents[1]
+
+
+def test_the_resolution_is_that_of_print_and_slides(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    figures.save(figures.levels_figure(factories.one_level(), factories.zen4_host()), path)
+    width, height = (int.from_bytes(path.read_bytes()[i : i + 4], "big") for i in (16, 20))
+    assert (width, height) == (1600, 1040)
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a", "a.json"])
+def test_an_unknown_format_is_refused_and_nothing_written(tmp_path: Path, name: str) -> None:
+    figure = figures.levels_figure(factories.one_level(), factories.zen4_host())
+    with pytest.raises(InputError, match=r"use \.png, \.svg, \.pdf"):
+        figures.save(figure, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_both_figures_are_written_beside_each_other(tmp_path: Path) -> None:
+    paths = figures.write(factories.zen4_results(), factories.one_level(), tmp_path / "2026.x")
+    names = [f"2026.x.{kind}.{form}" for kind in ("roofline", "levels") for form in ("png", "svg")]
+    assert [path.name for path in paths] == names
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+def test_of_a_partial_result_what_there_is_gets_drawn(tmp_path: Path) -> None:
+    results, roofline = factories.zen4_results(complete=False), factories.one_level()
+    written = figures.write(results, replace(roofline, curves=()), tmp_path / "a")
+    assert [path.name for path in written] == ["a.roofline.png", "a.roofline.svg"]
+    written = figures.write(results, Roofline((), (), (), (), roofline.curves), tmp_path / "b")
+    assert [path.name for path in written] == ["b.levels.png", "b.levels.svg"]
+    with pytest.raises(InputError, match="nothing to draw"):
+        figures.write(results, Roofline((), (), (), (), ()), tmp_path / "c")
+
+
+def test_the_users_settings_change_nothing_and_are_left_alone(tmp_path: Path) -> None:
+    import matplotlib
+
+    def picture(name: str) -> bytes:
+        path = tmp_path / name
+        figures.save(figures.levels_figure(factories.one_level(), factories.zen4_host()), path)
+        return path.read_bytes()
+
+    usual = picture("usual.svg")
+    with matplotlib.rc_context({"font.size": 30.0, "axes.facecolor": "red", "svg.hashsalt": "other"}):
+        assert picture("odd.svg") == usual
+        assert matplotlib.rcParams["font.size"] == 30.0
+
+
+def test_no_display_no_home_no_pyplot_and_no_remark(tmp_path: Path) -> None:
+    nowhere = tmp_path / "a file, no folder"
+    nowhere.touch()
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom ert.show import figures\nfrom tests import factories\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "figures.save(figures.levels_figure(factories.one_level(), factories.zen4_host()), Path(sys.argv[1]))\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    hidden = ("DISPLAY", "MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "MPLBACKEND")
+    environment = {key: value for key, value in os.environ.items() if key not in hidden}
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "a.png")],
+        env={**environment, "HOME": str(nowhere), "TMPDIR": str(tmp_path)},
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+def test_labels_of_odd_teams_are_named(tmp_path: Path) -> None:
+    team = Team("E", (4, 5), 2)
+    roofline = factories.machine({"fp64": {128: 20.0}}, {"L1": {"load": 90.0}, "DRAM": {"load": 11.0}}, {team: {}})
+    figure = figures.roofline_figure([("A hybrid", roofline)])
+    assert figure.texts[0].get_text() == "A hybrid, 2 threads (E)"
+    assert BOTH not in roofline.teams

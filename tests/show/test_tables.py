@@ -1,0 +1,220 @@
+"""The summary and the description of a host, as text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ert.roofline.model import Cache, Cpu, Host, RidgePoint, Roofline, Team, Toolchain
+from ert.show.tables import found, summary
+from tests import factories
+from tests.factories import BOTH, GIB, KIB, MIB, ONE
+
+
+def lines_with(text: str, *words: str) -> list[str]:
+    return [line for line in text.splitlines() if all(word in line for word in words)]
+
+
+def the_line(text: str, *words: str) -> str:
+    (line,) = lines_with(text, *words)
+    return line
+
+
+def part(text: str, team: str) -> str:
+    """Return what is said of one team: from its underlined title to the next empty line before another title."""
+    after = text.split(f"\n{team} at ", 1)[1]
+    return after.split("\n2 threads at ", 1)[0]
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return summary(factories.zen4_results(), factories.zen4())
+
+
+@pytest.mark.parametrize(
+    "roofline",
+    [factories.zen4(), factories.server(), factories.six_levels(), factories.multi_precision(), factories.one_level()],
+    ids=["zen4", "server", "six", "precisions", "one"],
+)
+def test_everything_fits_80_columns_of_plain_text(roofline: Roofline) -> None:
+    results = factories.zen4_results(notes=("a note " * 40,), absent=(("bf16", "an instruction " * 12),))
+    text = summary(results, roofline)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.isascii()
+    assert text.replace("\n", "").isprintable()  # no control codes
+    assert not [line for line in text.splitlines() if line != line.rstrip()]
+
+
+def test_a_compute_roof_has_all_its_columns(text: str) -> None:
+    row = the_line(part(text, "1 thread"), "fp64 fma 256-bit", "GFLOP/s")
+    assert row.split() == "* fp64 fma 256-bit 58.8 GFLOP/s 16.0 FLOP 0.3 % A yes".split()
+    assert the_line(part(text, "2 threads"), "* fp64 fma").split()[4:8] == ["118", "GFLOP/s", "16.0", "FLOP"]
+
+
+def test_the_headline_leads_and_ceilings_follow_downwards(text: str) -> None:
+    rows = [line for line in lines_with(part(text, "1 thread"), "fp64", "GFLOP/s")]
+    assert [row.split("fma ")[1].split()[0] for row in rows] == ["256-bit", "512-bit", "128-bit", "64-bit"]
+    assert [row[0] for row in rows] == ["*", " ", " ", " "]
+
+
+def test_levels_come_in_order_with_their_headline_first(text: str) -> None:
+    rows = [line for line in lines_with(part(text, "1 thread"), "B/s") if line[2] in "LD"]
+    levels = [row[2:].split()[0] for row in rows]
+    assert list(dict.fromkeys(levels)) == ["L1", "L2", "L3", "DRAM"]
+    for level in ("L1", "L2", "L3", "DRAM"):
+        marks = [row[0] for row, name in zip(rows, levels, strict=True) if name == level]
+        assert marks == ["*"] + [" "] * (len(marks) - 1)
+
+
+def test_both_counts_of_bytes_stand_in_one_row_where_they_differ(text: str) -> None:
+    one = part(text, "1 thread")
+    row = the_line(one, "L2 copy ")
+    assert row.split() == "L2 copy 256 79.0 GB/s 119 GB/s 21.5 B 0.3 % A yes".split()
+    assert the_line(one, "DRAM copy_nt").count("GB/s") == 1
+    assert the_line(one, "L1 copy").count("GB/s") == 1
+    assert "traffic)" not in one
+
+
+def test_integers_are_counted_in_operations() -> None:
+    text = summary(factories.zen4_results(), factories.multi_precision())
+    assert "470 GOP/s    128 OP" in the_line(part(text, "1 thread"), "int8 fma 512-bit", "GOP/s")
+
+
+def test_effective_and_declared_capacities_stand_side_by_side(text: str) -> None:
+    one = part(text, "1 thread").split("capacity for one thread")[1].split("\n\n")[0]
+    assert the_line(one, "L3   ").split() == ["L3", "7.2", "MiB", "32", "MiB"]
+    assert one.splitlines()[0].split() == ["effective", "declared"]
+    assert the_line(one, "L2   ").split() == ["L2", "1.02", "MiB", "1", "MiB"]
+
+
+def test_ridge_points_are_a_table_of_roofs_by_levels(text: str) -> None:
+    one = part(text, "1 thread").split("ridge point, FLOP/byte")[1].splitlines()
+    assert one[0].split() == ["L1", "L2", "L3", "DRAM"]
+    assert one[1].split() == "fp64 fma 256-bit 0.179 0.503 0.600 1.96".split()
+    assert one[2].split() == "fp32 fma 256-bit 0.357 1.00 1.20 3.91".split()
+
+
+def test_many_levels_of_ridge_points_are_folded() -> None:
+    text = summary(factories.zen4_results(), factories.six_levels())
+    headers = lines_with(text, "ridge point, FLOP/byte")
+    assert [name for line in headers for name in line.split()[3:]] == ["L1", "L2", "L3", "L4", "HBM", "DRAM"]
+    rows = lines_with(text.split("ridge point, FLOP/byte", 1)[1], "fp64 fma")
+    assert [number for row in rows for number in row.split()[3:]] == "0.238 0.500 0.990 1.73 3.06 6.79".split()
+    assert len(headers) == 1
+    narrower = summary(factories.zen4_results(), replace(factories.six_levels(), ridges=_with_long_names()))
+    assert len(lines_with(narrower, "ridge point, FLOP/byte")) == 2
+
+
+def _with_long_names() -> tuple[RidgePoint, ...]:
+    return tuple(
+        replace(ridge, compute=replace(ridge.compute, name="fp64 mul_add_unfused 512-bit of a kind"))
+        for ridge in factories.six_levels().ridges
+    )
+
+
+def test_an_unverified_roof_is_marked() -> None:
+    roofline = factories.zen4()
+    doubtful = replace(roofline.compute[2], verified=False)
+    text = summary(factories.zen4_results(), replace(roofline, compute=(*roofline.compute[:2], doubtful)))
+    assert the_line(text, "128-bit", "GFLOP/s").endswith("NO")
+    assert "NO: the generated code" in " ".join(text.split())
+    assert "NO:" not in summary(factories.zen4_results(), roofline)
+
+
+def test_a_roof_without_clock_has_no_rate_per_cycle() -> None:
+    roofline = factories.one_level()
+    (roof,) = roofline.compute
+    for unknown in (None, 0.0):
+        blind = replace(roof, rate=replace(roof.rate, per_cycle=unknown))
+        text = summary(factories.zen4_results(), replace(roofline, compute=(blind,)))
+        assert the_line(text, "fp32 fma", "GFLOP/s").split()[-5:] == ["-", "0.3", "%", "A", "yes"]
+        assert "\n1 thread\n" in text
+
+
+def test_a_name_too_long_for_its_column_keeps_its_figures() -> None:
+    roofline = factories.one_level()
+    long = replace(roofline.compute[0], name="fp32 mul_add_unfused_and_then_some 128-bit")
+    text = summary(factories.zen4_results(), replace(roofline, compute=(long,)))
+    lines = text.splitlines()
+    assert "16.0 GFLOP/s" in lines[lines.index("* " + long.name) + 1]
+
+
+def test_notes_of_all_kinds_are_said_once() -> None:
+    curve = replace(factories.zen4().curves[0], notes=("said of the curve",))
+    roofline = replace(factories.zen4(), curves=(curve,), notes=("said twice", "said by the fit"))
+    results = factories.zen4_results(notes=("said twice", "said by the sweep"), absent=(("bf16", "vdpbf16ps"),))
+    text = summary(results, roofline)
+    for note in ("twice", "by the fit", "by the sweep", "of the curve"):
+        assert text.count(f"- said {note}") == 1
+    assert "- not measured here: bf16, which would need vdpbf16ps" in text
+
+
+def test_the_sweep_is_named_and_a_partial_one_says_so() -> None:
+    text = summary(factories.zen4_results(), factories.zen4())
+    assert text.startswith("Roofline of AMD EPYC 9R14\nmeasured 2026-03-01 09:30:00 UTC in 52.0 s (compiling 9.10 s)\n")
+    assert "PARTIAL" not in text
+    assert "PARTIAL" in summary(factories.zen4_results(complete=False), factories.zen4())
+
+
+def test_nothing_measured_is_said_and_not_an_empty_table() -> None:
+    text = summary(factories.zen4_results(), Roofline((), (), (), (), ()))
+    assert "No roof" in text
+    assert "per cycle" not in text
+
+
+def test_wide_terminals_do_not_pull_names_from_figures() -> None:
+    text = summary(factories.zen4_results(), factories.zen4(), width=300)
+    assert max(map(len, text.splitlines())) <= 100
+
+
+# --------------------------------------------------------------------------------------------------- found
+
+
+def test_a_plain_host_takes_eight_lines() -> None:
+    text = found(factories.zen4_host(), factories.zen4_toolchain(), (ONE, BOTH))
+    lines = text.splitlines()
+    assert len(lines) == 8
+    assert max(map(len, lines)) <= 80
+    assert text.isascii()
+    assert the_line(text, "Cores") == "Cores     2 of 2 physical cores usable, CPUs 0-1, 1 socket, 1 NUMA node"
+    assert the_line(text, "Caches") == "Caches    L1 2 x 32 KiB, L2 2 x 1 MiB, L3 1 x 32 MiB"
+    assert the_line(text, "Memory") == "Memory    16 GiB, 14 GiB available, no limit"
+    assert "128, 256, 512 bits (code for znver4)" in text
+    assert "virtual machine (KVM)" in text
+    assert "huge pages madvise, frequency governor unknown" in text
+    assert the_line(text, "Threads") == "Threads   1 thread on CPU 0; 2 threads on CPUs 0-1"
+
+
+def test_an_unusual_host_is_told_in_full() -> None:
+    cpus = tuple(
+        Cpu(id=i, core=i // 2 if i < 8 else i - 4, sibling=i % 2 if i < 8 else 0, kind="P" if i < 8 else "E",
+            usable=i != 3)
+        for i in range(12)
+    )  # fmt: skip
+    host = Host(
+        system="Linux", machine="x86_64", cpus=cpus, memory_total=8 * GIB, memory_limit=256 * MIB, cpu_quota=1.5,
+        caches=(
+            *(Cache("L1", 48 * KIB, (i, i + 1)) for i in (0, 2, 4, 6)), *(Cache("L1", 32 * KIB, (i,)) for i in range(8, 12)),
+            Cache("L2", 0, (0, 1)),
+        ),
+        container="docker", governor="powersave", turbo="off", thp="never", notes=("two kinds of core",),
+    )  # fmt: skip
+    text = found(host, Toolchain(), (Team("P", (0, 2, 4, 6), 4), Team("smt", (0, 1), 1)))
+    assert "model hidden (x86_64)" in text
+    assert "8 of 8 physical cores usable (4 P, 4 E), CPUs 0-2,4-11 of 12 logical CPUs" in " ".join(text.split())
+    assert "a quota allows 1.5 CPUs' worth of time" in " ".join(text.split())
+    assert "L1 4 x 48 KiB + 4 x 32 KiB, L2 1 x unknown size" in text
+    assert "8 GiB, limited to 256 MiB" in text
+    assert "no virtual machine seen, container (docker)" in text
+    assert "huge pages never, frequency governor powersave, turbo off" in text
+    assert "4 threads (P) on CPUs 0,2,4,6; 2 threads on 1 core (smt) on CPUs 0-1" in text
+    assert the_line(text, "Note") == "Note      two kinds of core"
+
+
+def test_a_host_that_tells_nothing_is_described_without_a_crash() -> None:
+    text = found(Host(system="Darwin", machine="arm64"), Toolchain(), ())
+    assert "model hidden (arm64)" in text
+    assert "none declared" in text
+    assert "size unknown" in text
+    assert "Threads" not in text

@@ -1,0 +1,56 @@
+"""Names of teams, levels and CPUs."""
+
+from __future__ import annotations
+
+import pytest
+
+from ert.roofline.model import Host, Team
+from ert.show import words
+from tests import factories
+
+
+@pytest.mark.parametrize(
+    ("team", "label"),
+    [
+        (Team("one", (5,), 1), "1 thread"),
+        (Team("all", (0, 1), 2), "2 threads"),
+        (Team("8", tuple(range(8)), 8), "8 threads"),
+        (Team("all", tuple(range(16)), 8), "16 threads on 8 cores"),
+        (Team("E", (8, 9), 2), "2 threads (E)"),
+    ],
+)
+def test_teams(team: Team, label: str) -> None:
+    assert words.team_label(team) == label
+
+
+def test_levels_go_from_the_core_outwards() -> None:
+    assert words.levels(["DRAM", "L3", "L1", "L2", "L3"]) == ["L1", "L2", "L3", "DRAM"]
+    assert words.levels(["L4", "HBM", "DRAM", "L1"]) == ["L1", "L4", "HBM", "DRAM"]
+
+
+def test_cpus_are_written_as_ranges() -> None:
+    assert words.ranges([3, 0, 1, 2, 8, 8]) == "0-3,8"
+    assert words.ranges([]) == ""
+
+
+def test_a_hidden_model_is_replaced_by_what_is_known() -> None:
+    known = Host(system="Linux", machine="x86_64", vendor="AuthenticAMD", identity=(("family", 25), ("stepping", 1)))
+    assert words.cpu_name(known) == "AuthenticAMD family 25"
+    assert words.cpu_name(Host(system="Linux", machine="riscv64")) == "riscv64 CPU"
+
+
+def test_the_clock_follows_from_rate_and_rate_per_cycle() -> None:
+    roofline = factories.zen4()
+    for team in roofline.teams:
+        assert words.clock_hz(roofline, team) == pytest.approx(factories.CLOCK)
+    assert words.clock_hz(roofline, Team("other", (0,), 1)) is None
+
+
+def test_names_are_listed() -> None:
+    assert [words.listed(list("ABC"[:n])) for n in (1, 2, 3)] == ["A", "A and B", "A, B and C"]
+
+
+def test_the_largest_team_is_all_or_has_most_threads() -> None:
+    small, large = Team("one", (0,), 1), Team("P", (0, 1, 2), 3)
+    assert words.largest_team([small, large]) == large
+    assert words.largest_team([small, large, factories.BOTH]) == factories.BOTH

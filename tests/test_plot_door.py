@@ -1,0 +1,126 @@
+"""``python -m ert.plot``: figures of stored sweeps, and its errors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ert.errors import InputError
+from ert.plot import main
+from ert.show import figures
+
+ARCHIVED = Path(__file__).parent / "data" / "results-v1.json"
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    path = tmp_path / "a sweep é.json"
+    shutil.copy(ARCHIVED, path)
+    return path
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, object], list[set[str]]]]:
+    """Record what is drawn: machines, options, and the teams of each."""
+    calls: list[tuple[list[str], dict[str, object], list[set[str]]]] = []
+    original = figures.roofline_figure
+
+    def recording(rooflines, **options):  # type: ignore[no-untyped-def]
+        teams = [{team.name for team in roofline.teams} for _, roofline in rooflines]
+        calls.append(([name for name, _ in rooflines], options, teams))
+        return original(rooflines, **options)
+
+    monkeypatch.setattr(figures, "roofline_figure", recording)
+    return calls
+
+
+def test_both_figures_lie_beside_the_result(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(result)]) == 0
+    stem = str(result).removesuffix(".json")
+    written = [f"{stem}.{kind}.{form}" for kind in ("roofline", "levels") for form in ("png", "svg")]
+    assert capsys.readouterr().out.splitlines() == [f"wrote {name}" for name in written]
+    assert sorted(path.name for path in result.parent.iterdir()) == sorted(
+        [result.name, *(Path(w).name for w in written)]
+    )
+    assert result.read_bytes() == ARCHIVED.read_bytes()
+
+
+def test_one_file_can_be_asked_for(result: Path, tmp_path: Path) -> None:
+    file = tmp_path / "chart.pdf"
+    assert main([str(result), "-o", str(file)]) == 0
+    assert file.read_bytes().startswith(b"%PDF")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_several_results_are_drawn_over_each_other(
+    result: Path, tmp_path: Path, drawn: list[tuple[list[str], dict[str, object], list[set[str]]]]
+) -> None:
+    other = tmp_path / "other.json"
+    document = json.loads(ARCHIVED.read_text())
+    document["host"]["cpu_model"] = "Another CPU"
+    other.write_text(json.dumps(document))
+    same = tmp_path / "same.json"
+    shutil.copy(ARCHIVED, same)
+    assert main([str(other), str(result)]) == 0
+    assert {path.name for path in tmp_path.glob("other.*")} == {"other.json", "other.overlay.png", "other.overlay.svg"}
+    assert main([str(same), str(result), "-o", str(tmp_path / "x.svg")]) == 0
+    assert drawn[0][0] == ["Another CPU", "AMD EPYC 9R14"]
+    # Results of one CPU at one time are told apart by their files.
+    assert drawn[1][0] == [f"AMD EPYC 9R14, {same}", f"AMD EPYC 9R14, {result}"]
+
+
+@pytest.mark.parametrize("options", [["--team", "one"], ["--threads", "1"]])
+def test_a_team_and_precisions_can_be_chosen(
+    options: list[str], result: Path, drawn: list[tuple[list[str], dict[str, object], list[set[str]]]]
+) -> None:
+    assert main([str(result), *options, "--precision", "fp32, fp64"]) == 0
+    ((_, given, teams),) = drawn
+    assert teams == [{"one"}]
+    assert given["precisions"] == ["fp32", "fp64"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--threads", "3"], "no team of 3 threads; the result has: one"),
+        (["--threads", "0"], "expected a number from 1"),
+        (["--team", "P"], "no team 'P'"),
+        (["--precision", "fp16"], "no roof in 'fp16'; it has: fp64, fp32"),
+        (["--precision", "fp64,"], "names separated by commas"),
+        (["-o", "chart.jpg"], r"cannot draw \.jpg"),
+        ([str(ARCHIVED.parent / "no such file.json")], "no such file"),
+    ],
+)
+def test_what_cannot_be_drawn_is_an_error_in_a_sentence(options: list[str], words: str, result: Path) -> None:
+    with pytest.raises(InputError, match=words):
+        main([str(result), *options])
+    assert [path.name for path in result.parent.iterdir()] == [result.name]
+
+
+def test_one_result_named_twice_is_refused(result: Path) -> None:
+    with pytest.raises(InputError, match="named twice"):
+        main([str(result), str(result)])
+
+
+def test_the_process_ends_with_2_and_no_traceback(result: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ert.plot", str(result), "-o", str(tmp_path / "no folder" / "a.png")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: ")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_it_runs_without_numba_and_help_without_matplotlib(result: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom ert.plot import main\nheavy = {'numba', 'llvmlite', 'matplotlib', 'numpy', 'rich'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\nmain(sys.argv[1:])\n"
+        "print(sorted({'numba', 'llvmlite', 'matplotlib.pyplot', 'scipy'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code, str(result), "-o", str(tmp_path / "a.png")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout.splitlines()[-1] == "[]"
