@@ -1,6 +1,7 @@
 """Reads generated assembly: what the innermost loop really contains, and whether that is what was meant.
 
-Understands the AT&T syntax that LLVM prints for x86-64 and the syntax of aarch64.
+Understands the AT&T syntax that LLVM prints for x86-64 and both of its syntaxes of aarch64: the usual one
+(``fmla v0.2d, v1.2d, v2.2d``) and Apple's (``fmla.2d v0, v1, v2``).
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ class Counts:
     """Instructions of one trip through a loop. Vector loads and stores count registers, wherever they hide.
 
     ``other_loads`` and ``other_stores`` are scalar integer accesses, ``spills`` accesses to the stack (counted there
-    only). ``vector_bits`` is the one width of all floating-point and vector instructions; 0 if there are none,
-    -1 if they differ.
+    only), ``other_vector`` vector instructions of any other kind (shuffles, conversions, integer arithmetic; copies of
+    registers are not counted). ``vector_bits`` is the one width of all floating-point and vector instructions; 0 if
+    there are none, -1 if they differ or cannot be told: of scalable vectors, and where a mask leaves elements out.
     """
 
     fma: int = 0
@@ -32,6 +34,7 @@ class Counts:
     other_stores: int = 0
     spills: int = 0
     calls: int = 0
+    other_vector: int = 0
     vector_bits: int = 0
 
 
@@ -43,13 +46,16 @@ class Instruction:
     operands: tuple[str, ...]
 
 
+# Immediates of aarch64 (``#16``, ``#-8``, ``#:lo12:x``) are no comments; those of x86 begin with a dollar sign.
+_COMMENT = re.compile(r"#(?![-\d:])|//|;")
 _LABEL = re.compile(r"^([.\w$@]+):")
 _OPERANDS = re.compile(r",(?![^(\[{]*[)\]}])")
 _X86_MEMORY = re.compile(r"\(.*\)")
 _X86_REGISTER = re.compile(r"%([xyz])mm\d+")
 _X86_BITS = {"x": 128, "y": 256, "z": 512}
 _X86_ARITHMETIC = (
-    ("fma", re.compile(r"^vfn?m(?:add|sub)(?:132|213|231)([ps])([sdh])$")),
+    # Without a number: the four-operand form of AMD's family 15h.
+    ("fma", re.compile(r"^vfn?m(?:add|sub)(?:132|213|231)?([ps])([sdh])$")),
     ("add", re.compile(r"^v?(?:add|sub)([ps])([sdh])$")),
     ("mul", re.compile(r"^v?mul([ps])([sdh])$")),
     ("divide", re.compile(r"^v?div([ps])([sdh])$")),
@@ -58,6 +64,8 @@ _X86_ARITHMETIC = (
 )
 _X86_MOVES = re.compile(r"^v?(?:mov(?:[au]p[sd]|dq[au](?:8|16|32|64)?|nt(?:p[sd]|dq|dqa)|s[sdh])|lddqu)$")
 _X86_SCALAR = re.compile(r"^v?(?:mov|add|sub|mul|div|sqrt|f\w+)s([sdh])$")
+_X86_COPIES = re.compile(r"^v?mov(?:[au]p[sd]|dq[au](?:8|16|32|64)?|s[sd]|[dq])$")
+_X86_STACK = re.compile(r"^(?:push|pop)[a-z]?$")
 _X86_JUMPS = re.compile(r"^j[a-z]+$")
 _ELEMENT_BITS = {"s": 32, "d": 64, "h": 16}
 
@@ -66,11 +74,15 @@ _ARM_ARITHMETIC = {
     "fadd": "add", "fsub": "add", "fmul": "mul", "fdiv": "divide", "fsqrt": "sqrt",
     "bfdot": "dot", "sdot": "dot", "udot": "dot", "usdot": "dot",
 }  # fmt: skip
-_ARM_LOADS = {"ldr": 1, "ldur": 1, "ldp": 2, "ldnp": 2, "ld1": 1}
-_ARM_STORES = {"str": 1, "stur": 1, "stp": 2, "st1": 1, "stnp": 2}
+_ARM_PAIRS = frozenset({"ldp", "ldnp", "ldpsw", "stp", "stnp"})
+_ARM_COPIES = frozenset({"mov", "fmov", "movprfx"})
 _ARM_JUMPS = re.compile(r"^(?:b|b\.[a-z]+|cbn?z|tbn?z)$")
+_ARM_APPLE = re.compile(r"^(\w+)\.(\d+[bhsd])$")
+_ARM_BARE = re.compile(r"\bv\d+\b")
 _ARM_VECTOR = re.compile(r"^v\d+\.(\d+)([bhsd])")
-_ARM_SCALAR = re.compile(r"^([qdsh])\d+$")
+_ARM_SCALAR = re.compile(r"^([qdshb])\d+$")
+_ARM_SCALABLE = re.compile(r"\bz\d+\b")
+_ARM_STACK = re.compile(r"^\[(?:sp|x29|fp)\b")
 _ARM_SCALAR_BITS = {"q": 128, "d": 64, "s": 32, "h": 16, "b": 8}
 
 
@@ -119,6 +131,8 @@ def verify(assembly: str, expected: Counts, family: str) -> tuple[Counts, str]:
     loops = innermost_loops(assembly)
     if len(loops) != 1:
         return Counts(), f"the generated code has {len(loops)} innermost loops instead of one"
+    if any(_is_jump(instruction) for instruction in loops[0][:-1]):
+        return Counts(), "the loop of the generated code branches, so that what it contains is not what a trip does"
     try:
         found = count(loops[0], family)
     except ValueError as error:
@@ -132,8 +146,10 @@ def verify(assembly: str, expected: Counts, family: str) -> tuple[Counts, str]:
 
 
 def _lines(assembly: str) -> Iterator[str | Instruction]:
-    for raw in assembly.splitlines():
-        line = raw.split("#")[0].split("//")[0].strip()
+    # A semicolon separates instructions on x86, which its general registers give away; on Apple's aarch64 it begins a
+    # comment.
+    for raw in (assembly.replace(";", "\n") if "%r" in assembly else assembly).splitlines():
+        line = _COMMENT.split(raw, maxsplit=1)[0].strip()
         if match := _LABEL.match(line):
             yield match.group(1)
             line = line[match.end() :].strip()
@@ -180,7 +196,7 @@ def _x86(instruction: Instruction) -> Tally:
     if memory:
         writes = memory[-1] == len(operands) - 1 and not name.startswith(("cmp", "test", "vucomi", "ucomi"))
         reads = not writes or not (_X86_MOVES.match(name) or name.startswith("mov"))
-        if on_stack or name.startswith(("push", "pop")):
+        if on_stack or _X86_STACK.match(name):
             adds["spills"] = 1
         elif is_vector:
             if writes:
@@ -192,10 +208,13 @@ def _x86(instruction: Instruction) -> Tally:
                 adds["other_stores"] = 1
             if reads:
                 adds["other_loads"] = 1
-    elif name.startswith(("push", "pop")):
+    elif _X86_STACK.match(name):
         adds["spills"] = 1
-    # Logical and move instructions between registers do no work of the model, so their width is no matter.
-    return adds, _x86_bits(instruction) if adds and is_vector else 0
+    elif is_vector and not adds and not _X86_COPIES.match(name):
+        adds["other_vector"] = 1
+    if not is_vector or not adds:
+        return adds, 0
+    return adds, -1 if any("{%k" in operand for operand in operands) else _x86_bits(instruction)
 
 
 def _x86_bits(instruction: Instruction) -> int:
@@ -207,27 +226,33 @@ def _x86_bits(instruction: Instruction) -> int:
 
 def _arm(instruction: Instruction) -> Tally:
     name, operands = instruction.mnemonic, instruction.operands
+    if apple := _ARM_APPLE.match(name):
+        name = apple.group(1)
+        operands = tuple(_ARM_BARE.sub(rf"\g<0>.{apple.group(2)}", operand) for operand in operands)
     if name in {"bl", "blr"}:
         return {"calls": 1}, 0
-    adds: dict[str, int] = {}
     bits = _arm_bits(operands)
     if kind := _ARM_ARITHMETIC.get(name):
-        adds[kind] = 1
-        return adds, bits
-    registers = _ARM_LOADS.get(name, 0) or _ARM_STORES.get(name, 0)
-    if not registers:
-        return {}, 0
-    if any("[sp" in operand for operand in operands):
+        return {kind: 1}, bits
+    loads, stores = name.startswith("ld"), name.startswith("st")
+    if not loads and not stores:
+        return ({"other_vector": 1}, bits) if bits and name not in _ARM_COPIES else ({}, 0)
+    # A list in braces names each register it moves.
+    listed = operands[0].count(",") + 1 if operands and operands[0].startswith("{") else 1
+    registers = 2 if name in _ARM_PAIRS else listed
+    if any(_ARM_STACK.match(operand) for operand in operands):
         return {"spills": registers}, 0
-    if name in _ARM_LOADS:
-        return {"loads" if bits else "other_loads": registers}, bits
     if not bits:
-        return {"other_stores": registers}, 0
+        return {"other_loads" if loads else "other_stores": registers}, 0
+    if loads:
+        return {"loads": registers}, bits
     return {"nontemporal_stores" if name == "stnp" else "stores": registers}, bits
 
 
 def _arm_bits(operands: tuple[str, ...]) -> int:
     first = operands[0].strip("{} ") if operands else ""
+    if _ARM_SCALABLE.search(first):
+        return -1
     if vector := _ARM_VECTOR.match(first):
         return int(vector.group(1)) * _ARM_SCALAR_BITS[vector.group(2)]
     if scalar := _ARM_SCALAR.match(first):

@@ -12,6 +12,10 @@ from microbench.catalog import array_pitch
 
 HUGE_PAGE = 2 * 1024 * 1024
 
+# Python maps shared memory unless told otherwise, and Linux gives huge pages to that only if a second switch,
+# transparent_hugepage/shmem_enabled, says so; it is off by default.
+_PRIVATE: dict[str, int] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+
 
 class Arena:
     """One thread's memory, reserved at once, backed by pages as they are first written.
@@ -30,7 +34,7 @@ class Arena:
     def __init__(self, size: int) -> None:
         self.size = size
         try:
-            self._map = mmap.mmap(-1, size + HUGE_PAGE)
+            self._map = mmap.mmap(-1, size + HUGE_PAGE, **_PRIVATE)
         except (OSError, ValueError, OverflowError) as error:
             raise MemoryError(f"cannot reserve {size} bytes: {error}") from None
         whole = np.frombuffer(self._map, dtype=np.uint8)
@@ -51,7 +55,9 @@ class Arena:
         return tuple(index * pitch for index in range(arrays))
 
     def view(self, offset: int, length: int, dtype: Any) -> np.ndarray[Any, np.dtype[Any]]:
-        """Return `length` bytes at `offset` as elements of `dtype`."""
+        """Return `length` bytes at `offset` as elements of `dtype`; ValueError if the arena does not hold them all."""
+        if offset < 0 or offset + length > self.size:
+            raise ValueError(f"{length} bytes at {offset} do not lie in an arena of {self.size}")
         return self.bytes[offset : offset + length].view(dtype)
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 CHAIN_LINKS = 64
@@ -48,7 +49,8 @@ def monotonic_ns(typingctx: Any) -> Any:
     """Nanoseconds of the monotonic clock, as ``time.monotonic_ns`` counts them."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        pair = builder.alloca(ir.ArrayType(_I64, 2))
+        # In the entry block: taken where the call stands, it would grow the stack with every turn of a loop round it.
+        pair = cgutils.alloca_once(builder, ir.ArrayType(_I64, 2))
         if _UNIT:
             signature_type = ir.FunctionType(_I32, [ir.PointerType()])
             builder.call(builder.inttoptr(_constant(_ADDRESS), signature_type.as_pointer()), [pair])

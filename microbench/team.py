@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
@@ -36,6 +36,10 @@ class TeamError(RuntimeError):
     """A thread of the team failed, or did not come to the barrier in time."""
 
 
+class _CalledBack(TeamError):
+    """A thread left the barrier because another failed; the other's failure is the one to tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """One timed run: seconds from first start to last end, each thread's own, and each core's clock in hertz."""
@@ -61,15 +65,17 @@ class Worker:
         start = -self._slots.ctypes.data % 64
         self.registers = self._slots[start : start + REGISTER_SLOTS * SLOT_BYTES]
 
-    def point(self, arrays: Sequence[int], length: int) -> None:
+    def point(self, arrays: Sequence[int], length: int, step: int = 1) -> None:
         """Let the argument block point to arrays at these offsets of the arena, each `length` bytes long.
 
         Raises
         ------
         ValueError
-            If they do not lie inside the arena or are not aligned to 64 bytes: aligned vector instructions would kill
-            the process.
+            If they do not lie inside the arena, are not aligned to 64 bytes (aligned vector instructions would kill the
+            process) or are not whole steps of the `step` bytes that a trip moves on (the loop would never wrap round).
         """
+        if arrays and (length < step or length % step):
+            raise ValueError(f"arrays of {length} bytes are not whole steps of {step}")
         for offset in arrays:
             if offset < 0 or offset + length > self.arena.size:
                 raise ValueError(f"array at {offset} of {length} bytes does not fit {self.arena.size} bytes of arena")
@@ -82,7 +88,12 @@ class Worker:
         self.arguments[ARRAYS + 1] = self.registers.ctypes.data
 
     def slot(self, index: int, dtype: Any) -> np.ndarray[Any, np.dtype[Any]]:
-        """Return one slot of the register block as elements of `dtype`."""
+        """Return one slot of the register block as elements of `dtype`; IndexError if there is no such slot.
+
+        A loop with more chains than slots would write over foreign memory.
+        """
+        if not 0 <= index < REGISTER_SLOTS:
+            raise IndexError(f"no slot {index} in a register block of {REGISTER_SLOTS}")
         return self.registers[index * SLOT_BYTES : (index + 1) * SLOT_BYTES].view(dtype)
 
     def accumulator(self, index: int, dtype: Any) -> np.ndarray[Any, np.dtype[Any]]:
@@ -103,19 +114,20 @@ class Team:
         self._control = np.zeros(timed.CONTROL_WORDS + 8, np.int64)
         start = (-self._control.ctypes.data % 64) // 8
         self._words = self._control[start : start + timed.CONTROL_WORDS]
-        self._answers: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
-        self._jobs: dict[int, queue.SimpleQueue[Callable[[Worker], Any] | None]] = {}
-        self._threads: list[threading.Thread] = []
-        self._pending = 0
+        self._answers: queue.SimpleQueue[tuple[int, int, Any, BaseException | None]] = queue.SimpleQueue()
+        self._jobs: dict[int, queue.SimpleQueue[tuple[int, Callable[[Worker], Any]] | None]] = {}
+        self._threads: dict[int, threading.Thread] = {}
+        # Every call has a number and every answer that of its call: what comes in after a call was given up does not
+        # answer the next.
+        self._call = 0
         self.pinned = True
-        for cpu, size in arenas.items():
-            self._jobs[cpu] = queue.SimpleQueue()
-            thread = threading.Thread(target=self._serve, args=(cpu, size), name=f"cpu{cpu}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        self._pending = len(arenas)
         try:
-            self.pinned = all(self._collect().values())
+            for cpu, size in arenas.items():
+                self._jobs[cpu] = queue.SimpleQueue()
+                thread = threading.Thread(target=self._serve, args=(cpu, size), name=f"cpu{cpu}", daemon=True)
+                thread.start()
+                self._threads[cpu] = thread
+            self.pinned = all(self._collect(arenas).values())
         except BaseException:
             self.close()
             raise
@@ -126,15 +138,25 @@ class Team:
         Raises
         ------
         TeamError
-            If a thread raised or was late; the others are called back first.
+            If a thread raised, was late or is dead; the others are called back first.
+        MemoryError
+            If a thread raised it.
         KeyError
             If a CPU has no thread.
+        ValueError
+            If a CPU is named twice.
         """
         queues = [self._jobs[cpu] for cpu in cpus]
-        for jobs in queues:
-            jobs.put(job)
-        self._pending = len(queues)
-        return self._collect()
+        if len(set(cpus)) != len(cpus):
+            raise ValueError(f"a CPU is named twice in {list(cpus)}")
+        self._call += 1
+        try:
+            for jobs in queues:
+                jobs.put((self._call, job))
+        except BaseException:
+            self._words[timed.ABORT] = 1
+            raise
+        return self._collect(cpus)
 
     def run(self, cpus: Sequence[int], loop: int, warm: int, trips: int, *, clock: bool = True) -> Timing:
         """Run a compiled loop on these CPUs at the same time and return how long it took.
@@ -149,7 +171,18 @@ class Team:
             Untimed and timed trips.
         clock : bool
             Whether to take the core clock after it.
+
+        Raises
+        ------
+        TeamError
+            If a thread did not come to the barrier in time or is dead.
+        ValueError
+            If no CPU is named, or one twice, or no timed trip is asked for.
         """
+        if not cpus:
+            raise ValueError("no CPU to run on")
+        if trips < 1 or warm < 0:
+            raise ValueError(f"{warm} untimed and {trips} timed trips; at least 0 and 1 are needed")
         self._words[:] = 0
         deadline = int(BARRIER_SECONDS * 1e9)
         control = int(self._words.ctypes.data)
@@ -160,8 +193,10 @@ class Team:
                 loop, worker.arguments.ctypes.data, warm, trips, control, len(cpus), deadline, links,
                 worker.results.ctypes.data,
             )  # fmt: skip
-            if status != timed.DONE:
-                raise TeamError(_REASONS[status])
+            if status == timed.LATE:
+                raise TeamError(f"a thread did not come to the barrier within {deadline * 1e-9:g} s")
+            if status == timed.ABORTED:
+                raise _CalledBack("the team was called back")
             return int(worker.results[timed.START]), int(worker.results[timed.END]), int(worker.results[timed.CHAIN])
 
         answers = self.each(cpus, job)
@@ -177,7 +212,7 @@ class Team:
         self._words[timed.ABORT] = 1
         for jobs in self._jobs.values():
             jobs.put(None)
-        for thread in self._threads:
+        for thread in self._threads.values():
             thread.join(timeout=BARRIER_SECONDS)
 
     def __enter__(self) -> Team:
@@ -188,32 +223,40 @@ class Team:
     ) -> None:
         self.close()
 
-    def _collect(self) -> dict[int, Any]:
-        """Wait for every pending answer, even when one thread failed or the user interrupts."""
+    def _collect(self, cpus: Iterable[int]) -> dict[int, Any]:
+        """Wait for the answers of this call, all of them, even when one thread failed or the user interrupts."""
+        missing = set(cpus)
         results: dict[int, Any] = {}
         failure: BaseException | None = None
-        while self._pending:
+        interrupt: BaseException | None = None
+        while missing:
             try:
-                cpu, value, error = self._answers.get(timeout=LIFE_SIGN_SECONDS)
+                call, cpu, value, error = self._answers.get(timeout=LIFE_SIGN_SECONDS)
             except queue.Empty:
-                if all(thread.is_alive() for thread in self._threads):
+                dead = {cpu for cpu in missing if not self._threads[cpu].is_alive()}
+                if not dead or not self._answers.empty():
                     continue
-                self._words[timed.ABORT] = 1
-                raise TeamError("a thread of the team died") from None
-            except BaseException as interrupt:
+                missing -= dead
+                call, cpu, value = self._call, min(dead), None
+                error = TeamError(f"the thread of CPU {cpu} died")
+            except BaseException as caught:
                 # Threads inside compiled code cannot be interrupted; the abort word brings those at the barrier back.
                 self._words[timed.ABORT] = 1
-                failure = interrupt
+                interrupt = caught
                 continue
-            self._pending -= 1
+            if call != self._call:
+                continue
+            missing.discard(cpu)
             results[cpu] = value
             if error is not None:
                 self._words[timed.ABORT] = 1
-                if failure is None or (isinstance(failure, TeamError) and not isinstance(error, TeamError)):
+                if failure is None or isinstance(failure, _CalledBack):
                     failure = error
+        if interrupt is not None:
+            raise interrupt
         if failure is None:
             return results
-        if isinstance(failure, TeamError | KeyboardInterrupt | MemoryError) or not isinstance(failure, Exception):
+        if isinstance(failure, TeamError | MemoryError):
             raise failure
         raise TeamError(f"a thread of the team failed: {type(failure).__name__}: {failure}") from failure
 
@@ -221,26 +264,24 @@ class Team:
         try:
             worker = Worker(cpu, size)
         except BaseException as error:
-            self._answers.put((cpu, None, error))
+            self._answers.put((0, cpu, None, error))
             return
-        self._answers.put((cpu, worker.pinned, None))
-        while (job := self._jobs[cpu].get()) is not None:
+        self._answers.put((0, cpu, worker.pinned, None))
+        while (order := self._jobs[cpu].get()) is not None:
+            call, job = order
             try:
-                self._answers.put((cpu, job(worker), None))
+                self._answers.put((call, cpu, job(worker), None))
             except BaseException as error:
-                self._answers.put((cpu, None, error))
+                self._answers.put((call, cpu, None, error))
         worker.arena.close()
 
 
-_REASONS = {
-    timed.ABORTED: "the team was called back",
-    timed.LATE: f"a thread did not come to the barrier within {BARRIER_SECONDS:g} s",
-}
-
-
 def _pin(cpu: int | None) -> bool:
-    """Bind the calling thread to a CPU; False where the system cannot."""
+    """Bind the calling thread to a CPU; False where the system knows no such thing, TeamError if it refuses."""
     if cpu is None or not hasattr(os, "sched_setaffinity"):
         return False
-    os.sched_setaffinity(0, {cpu})
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except (OSError, ValueError, OverflowError) as error:
+        raise TeamError(f"cannot bind a thread to CPU {cpu}: {error}") from None
     return True

@@ -35,6 +35,7 @@ X_SLOT, A_SLOT, FIRST_SLOT = 0, 1, 2
 _I64 = ir.IntType(64)
 _I8 = ir.IntType(8)
 _ELEMENTS = {"fp64": (ir.DoubleType(), 64, "f64"), "fp32": (ir.FloatType(), 32, "f32")}
+_ARM = ("aarch64", "arm64")
 _SINK_CONSTRAINT = {"x86_64": "v", "amd64": "v", "aarch64": "w", "arm64": "w"}
 
 
@@ -49,6 +50,9 @@ class Emitter:
         self.type = ir.VectorType(element, self.lanes) if self.lanes > 1 else element
         self._suffix = f"v{self.lanes}{suffix}" if self.lanes > 1 else suffix
         self._sink = _SINK_CONSTRAINT.get(machine.lower(), "r")
+        # The non-temporal store of aarch64 moves a pair of registers; alone, one vector would be stored by halves.
+        self._in_pairs = bits == 128 and machine.lower() in _ARM
+        self._held: tuple[Any, Any, int] | None = None
 
     def load(self, pointer: Any, offset: int = 0) -> Any:
         """Load one vector from `pointer` plus a constant number of bytes."""
@@ -58,6 +62,24 @@ class Emitter:
 
     def store(self, value: Any, pointer: Any, offset: int = 0, nontemporal: bool = False) -> None:
         """Store one vector, past the caches if asked for."""
+        if nontemporal and self._in_pairs:
+            held = self._held
+            if held is None or held[1] is not pointer or held[2] + self.bytes != offset:
+                self.flush()
+                self._held = (value, pointer, offset)
+                return
+            lanes = ir.Constant(ir.VectorType(ir.IntType(32), 2 * self.lanes), list(range(2 * self.lanes)))
+            value, offset = self.builder.shuffle_vector(held[0], value, lanes), held[2]
+            self._held = None
+        self._store(value, pointer, offset, nontemporal)
+
+    def flush(self) -> None:
+        """Store what :meth:`store` still holds back to make a pair of it."""
+        if self._held is not None:
+            held, self._held = self._held, None
+            self._store(*held, True)
+
+    def _store(self, value: Any, pointer: Any, offset: int, nontemporal: bool) -> None:
         instruction = self.builder.store(value, self._at(pointer, offset))
         instruction.align = self.bytes
         if nontemporal:
@@ -163,6 +185,7 @@ def emit(builder: ir.IRBuilder, loop: Loop, arguments: Any, trips: Any, machine:
     _barrier(builder)
     pointers = [builder.gep(array, [offset], source_etype=_I8) for array in arrays]
     after = loop.body(emitter, pointers, list(accumulators), x, a)
+    emitter.flush()
     for accumulator, value in zip(accumulators, after, strict=True):
         accumulator.add_incoming(value, body)
     advanced = builder.add(offset, ir.Constant(_I64, loop.step))

@@ -43,6 +43,7 @@ SKYLAKE = _x86("skylake-avx512", (128, 256, 512), (8, 12, 24))
 ICELAKE = _x86("icelake-server", (128, 256, 512), (8, 12, 24))
 KNIGHTS = _x86("knl", (128, 256, 512), (8, 12, 14))
 ZEN3 = _x86("znver3", (128, 256), (8, 12, 14))
+ZEN4 = _x86("znver4", (128, 256, 512), (8, 12, 24))
 NEOVERSE = _arm("neoverse-v2")
 APPLE = _arm("apple-m1", "arm64-apple-macosx", "arm64")
 

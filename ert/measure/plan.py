@@ -247,14 +247,14 @@ def level_working_sets(
     """
     seen = {plateau.name: plateau for plateau in plateaus}
     sizes: dict[str, int] = {}
-    inner = SMALLEST / OUTSIDE
+    inner: float = SMALLEST / OUTSIDE
     for name in dict.fromkeys([*(name for name, _ in declared), *seen]):
         if name == MEMORY:
             continue
         plateau = seen.get(name)
         capacity = dict(declared).get(name, 0)
         if plateau is not None:
-            first, last = max(plateau.first, OUTSIDE * inner), plateau.last
+            first, last = max(plateau.first, OUTSIDE * inner), float(plateau.last)
             inner = min(plateau.capacity or plateau.last, plateau.last * OUTSIDE)
         else:
             first, last = OUTSIDE * inner, min(capacity / OUTSIDE, largest)

@@ -30,8 +30,8 @@ class Intensity:
     def prepare(self, worker: Worker, length: int) -> None:
         """Fill the array with the multiplier and the registers with the starts of the chains."""
         self.chains.prepare(worker)
+        worker.point(worker.arena.offsets(1, length), length, self.loop.step)
         fill_constant(worker, length, self.chains.precision, MULTIPLIER)
-        worker.point(worker.arena.offsets(1, length), length)
 
     def check(self, worker: Worker, length: int, trips: int) -> str:
         """Check every accumulator."""

@@ -33,7 +33,7 @@ class Memory:
         """Fill every array, so that all pages are the thread's own, and point to them."""
         _NONE.prepare(worker)
         offsets = worker.arena.offsets(self.mix.arrays, length)
-        worker.point(offsets, length)
+        worker.point(offsets, length, self.loop.step)
         if not self.mix.writes:
             fill_constant(worker, length, "fp64", MULTIPLIER)
             return

@@ -37,7 +37,7 @@ def test_impossible_thread_counts_are_refused(threads: str) -> None:
 def test_cpus_that_cannot_be_used_are_named() -> None:
     host = synthetic_host(4)
     host = replace(host, cpus=tuple(replace(cpu, usable=cpu.id != 2) for cpu in host.cpus))
-    with pytest.raises(InputError, match="CPU 2,7 cannot be used.*usable: 0-1,3"):
+    with pytest.raises(InputError, match=r"CPU 2,7 cannot be used.*usable: 0-1,3"):
         plan.usable_cpus(host, (1, 2, 7))
 
 

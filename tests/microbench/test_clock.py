@@ -43,17 +43,16 @@ def test_the_chain_returns_its_sum(links: Any, trips: int) -> None:
 @pytest.mark.skipif(isa.host().family not in ("x86", "arm"), reason="reads the assembly of x86 and aarch64")
 def test_the_chain_is_made_of_additions_that_wait_for_each_other(links: Any) -> None:
     loops = innermost_loops(links.inspect_asm(links.signatures[0]))
-    # The wrapper that Python calls may hold the loop once more.
-    assert loops
-    for loop in loops:
-        assert not any("(" in operand or "[" in operand for instruction in loop for operand in instruction.operands)
-        additions = [instruction for instruction in loop if is_addition_of_registers(instruction)]
-        assert len(additions) == CHAIN_LINKS
-        (total,) = {destination(instruction) for instruction in additions}
-        assert all(total in sources(instruction) for instruction in additions)
-        others = [instruction for instruction in loop if instruction not in additions]
-        assert all(destination(instruction) != total for instruction in others)
-        assert len(others) <= 3
+    # What Python calls is in the listing too, with jumps of its own.
+    loop = max(loops, key=len)
+    assert not any("(" in operand or "[" in operand for instruction in loop for operand in instruction.operands)
+    additions = [instruction for instruction in loop if is_addition_of_registers(instruction)]
+    assert len(additions) == CHAIN_LINKS
+    (total,) = {destination(instruction) for instruction in additions}
+    assert all(total in sources(instruction) for instruction in additions)
+    others = [instruction for instruction in loop if instruction not in additions]
+    assert all(destination(instruction) != total for instruction in others)
+    assert len(others) <= 3
 
 
 def is_addition_of_registers(instruction: Instruction) -> bool:

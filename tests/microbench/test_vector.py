@@ -14,7 +14,7 @@ from microbench.assembly import Counts, verify
 from microbench.probes import compute, intensity, memory
 from microbench.probes.probe import Probe
 from microbench.vector import Emitter, Loop
-from tests.emission import HASWELL, NEHALEM, NEOVERSE, SKYLAKE, WITH_FMA, ZEN3, Target, assembly_for
+from tests.emission import HASWELL, NEHALEM, NEOVERSE, SKYLAKE, WITH_FMA, ZEN3, ZEN4, Target, assembly_for
 
 HOST = isa.host()
 HOST_CHAINS = (1, 8, 12, 24) if HOST.registers == 32 and HOST.family == "x86" else (1, 8, 12)
@@ -174,8 +174,8 @@ def test_too_many_accumulators_spill(target: Target, chains: int) -> None:
 
 def test_loops_without_a_barrier_are_unrolled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector, "_barrier", lambda builder: None)
-    copy = memory.build("copy", 256).loop
-    assert "loads 64 instead of 32" in verify(assembly_for(ZEN3, copy), copy.counts, "x86")[1]
+    copy = memory.build("copy", 512).loop
+    assert "loads 32 instead of 16" in verify(assembly_for(ZEN4, copy), copy.counts, "x86")[1]
 
     def body(emitter: Emitter, arrays: list[Any], values: list[Any], x: Any, a: Any) -> list[Any]:
         return [emitter.fma(value, x, a) for value in values]

@@ -99,6 +99,7 @@ def test_places_along_a_line_have_its_angle_and_do_not_touch_it(width: float, fr
     for _, box in places:
         assert box.angle == pytest.approx(math.degrees(math.atan2(150, 200)))
         assert box.crossed(start, end) == 0.0
+    assert len({(box.x, box.y) for _, box in places}) == len(places)
     best = min(places, key=lambda place: place[0])[1]
     near = end if from_end else start
     assert math.dist((best.x, best.y), near) == pytest.approx(math.hypot(width / 2, 12.0 / 2 + 4.0))
