@@ -56,6 +56,7 @@ def name_levels(
     """
     if not declared:
         return _name_alone(plateaus)
+    plateaus = _one_memory(plateaus, declared)
     count, known = len(plateaus), len(declared)
     notes = []
     if count == known + 1:
@@ -76,6 +77,17 @@ def name_levels(
     for plateau in named:
         notes += _contradiction(plateau, sizes)
     return named, tuple(notes)
+
+
+def _one_memory(plateaus: tuple[Plateau, ...], declared: Sequence[tuple[str, int]]) -> tuple[Plateau, ...]:
+    """Leave one plateau of those beyond the last declared cache, if there are more than caches and memory explain.
+
+    What lies between is the slide from a cache that neighbours use too, cut in two by a slow spell.
+    """
+    largest = max(size for _, size in declared)
+    while len(plateaus) > len(declared) + 1 and 0 < largest <= plateaus[-2].first:
+        plateaus = (*plateaus[:-2], plateaus[-1])
+    return plateaus
 
 
 def _name_alone(plateaus: tuple[Plateau, ...]) -> tuple[tuple[Plateau, ...], tuple[str, ...]]:
