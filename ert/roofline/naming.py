@@ -16,6 +16,9 @@ a guest owns a part of a shared L3."""
 PAST_OCTAVES = 1.0
 """A curve that goes on for an octave past a capacity has left that cache."""
 
+SURE_OCTAVES = 1.5
+"""Width from which a plateau that nothing declared explains is believed: caches grow by a factor of 4 and more."""
+
 NO_L1_IS_SMALLER = 64 * 1024
 """Bytes. With nothing declared and one plateau that ends below this, the plateau is L1."""
 
@@ -80,12 +83,16 @@ def name_levels(
 
 
 def _one_memory(plateaus: tuple[Plateau, ...], declared: Sequence[tuple[str, int]]) -> tuple[Plateau, ...]:
-    """Leave one plateau of those beyond the last declared cache, if there are more than caches and memory explain.
+    """Drop narrow plateaus between the last declared cache and memory, if there are more than both explain.
 
-    What lies between is the slide from a cache that neighbours use too, cut in two by a slow spell.
+    They are pieces of the slide from a cache that neighbours use too, cut by a slow spell. A cache that the system does
+    not declare is as wide as its capacity is larger than that of the one before.
     """
     largest = max(size for _, size in declared)
-    while len(plateaus) > len(declared) + 1 and 0 < largest <= plateaus[-2].first:
+    while len(plateaus) > len(declared) + 1:
+        piece = plateaus[-2]
+        if not 0 < largest <= piece.first or math.log2(piece.last / piece.first) >= SURE_OCTAVES:
+            break
         plateaus = (*plateaus[:-2], plateaus[-1])
     return plateaus
 
