@@ -144,6 +144,7 @@ class Sweep:
         limit = memory_budget(self._host, limit=settings.max_memory or None)
         self._budget = plan.default_budget(self._host, self._teams, limit)
         self._largest = {team: plan.largest_working_set(self._host, team, self._budget) for team in self._teams}
+        self._expected = plan.expected(self._host, self._teams, settings, self._largest)
         if earlier is not None:
             _same_machine(earlier.host, self._host, earlier.measurements, self._teams)
 
@@ -182,6 +183,7 @@ class Sweep:
                 listener=show,
                 earlier=self._earlier.measurements if self._earlier else (),
                 notes=header.notes,
+                expected_seconds=self._expected[0],
             )
 
             def seconds() -> Seconds:
@@ -189,6 +191,7 @@ class Sweep:
 
             try:
                 with journal, show:
+                    show.start(*self._expected)
                     campaign.run()
             except (KeyboardInterrupt, TeamError, MemoryError, OSError) as problem:
                 self._keep_partial(campaign, journal, paths, seconds(), problem)
@@ -238,14 +241,14 @@ class Sweep:
         names = " and ".join(plan.precisions(self._settings.precisions))
         teams = " and ".join("1 thread" if t.threads == 1 else f"{t.threads} threads" for t in self._teams)
         largest = max(self._largest.values())
-        expected = plan.expected_seconds(self._host, self._teams, self._settings, self._largest)
+        seconds, _ = self._expected
         total = sum(plan.arena_sizes(self._largest).values())
         return "\n".join(
             (
                 f"Measuring with {teams}: multiply-add peaks in {names}, bandwidth from",
                 f"{size(plan.SMALLEST)} to {size(largest)} a thread, the access mixes of each level, and "
                 f"{len(how.multiply_adds)} arithmetic",
-                f"intensities in {how.rounds} rounds ({how.name}). About {expected:.0f} s and {size(total)} of memory.",
+                f"intensities in {how.rounds} rounds ({how.name}). About {seconds:.0f} s and {size(total)} of memory.",
             )
         )
 

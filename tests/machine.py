@@ -1,4 +1,4 @@
-"""A synthetic machine: planted peaks, bandwidths and capacities that turn a case into a timing by the roofline formula."""
+"""A synthetic machine: planted peaks, bandwidths and capacities make a timing of a case, by the roofline formula."""
 
 from __future__ import annotations
 

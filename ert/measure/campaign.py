@@ -96,6 +96,10 @@ class Campaign:
         Told of everything as it happens.
     earlier : sequence of Measurement
         What an interrupted sweep measured already.
+    notes : sequence of str
+        Stored with the result.
+    expected_seconds : float
+        For the listener, until the number of visits is known.
     """
 
     def __init__(
@@ -115,6 +119,7 @@ class Campaign:
         listener: Listener,
         earlier: Sequence[Measurement] = (),
         notes: Sequence[str] = (),
+        expected_seconds: float = 0.0,
     ) -> None:
         self._instrument = instrument
         self._host, self._toolchain = host, toolchain
@@ -129,6 +134,7 @@ class Campaign:
         self._visits = self._steps = 0
         self._visited: set[tuple[Case, int]] = set()
         self._notes = tuple(notes)
+        self._expected_seconds = expected_seconds
 
     # ------------------------------------------------------------------------------------------- the whole
 
@@ -248,7 +254,7 @@ class Campaign:
         """Return the case with the fastest sample; nothing of this is stored."""
         tried = {}
         for case in cases:
-            self._listener.step(self._visits, f"choosing: {describe(case)}", -1.0)
+            self._listener.step(self._visits, f"choosing: {describe(case)}", self._seconds_left())
             work, code = self._instrument.describe(case)
             tried[case] = Measurement(case, work, code)
         if len(cases) == 1:
@@ -302,9 +308,9 @@ class Campaign:
         return measurement
 
     def _seconds_left(self) -> float:
-        """Return the seconds left at the pace so far; negative while the number of visits is not known."""
+        """Return the seconds left at the pace so far; what was expected beforehand while the visits are not counted."""
         if not self._steps or not self._visits:
-            return -1.0
+            return max(0.0, self._expected_seconds - self._elapsed())
         return self._elapsed() / self._visits * (self._steps - self._visits)
 
 

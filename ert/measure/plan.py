@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from ert.errors import InputError
 from ert.measure.host import format_cpu_list, physical_order
 from ert.measure.sampling import TARGET_SECONDS
-from ert.roofline.caches import cache_share
+from ert.roofline.caches import cache_capacities, cache_share
 from ert.roofline.fit import MEMORY
 from ert.roofline.model import Case, Host, Plateau, Team
 from microbench import catalog
@@ -364,25 +364,25 @@ def arena_sizes(largest: Mapping[Team, int]) -> dict[int, int]:
     return sizes
 
 
-def expected_seconds(host: Host, teams: Sequence[Team], settings: Settings, largest: Mapping[Team, int]) -> float:
-    """Return roughly how long a sweep will take, from the declared caches; the progress display knows better later."""
+def expected(host: Host, teams: Sequence[Team], settings: Settings, largest: Mapping[Team, int]) -> tuple[float, int]:
+    """Return roughly how many seconds a sweep will take, and how many visits, from the declared caches."""
     how = effort(settings.effort)
     names = precisions(settings.precisions)
-    total = 0.0
+    # Making the code and the pre-passes do not depend on the effort.
+    seconds, visits = 6.0, 0
     for team in teams:
-        shares = cache_share(host, team.cpus)
-        levels = {share.level: share.per_thread / 2 for share in shares} | {MEMORY: float(largest[team])}
-        visits = [0.0] * 3 * len(names)
-        visits += list(curve_sizes(largest[team], how.points_per_octave))
+        levels = {level: capacity / OUTSIDE for level, capacity in cache_capacities(host, team.cpus)}
+        levels[MEMORY] = float(largest[team])
+        sizes = [0.0] * 3 * len(names)
+        sizes += list(curve_sizes(largest[team], how.points_per_octave))
         for level, size in levels.items():
-            visits += [2.0 * size] * len(mixes_of(level, True))
-            visits += [size] * len(how.multiply_adds) * len(names)
-        cost = sum(
+            sizes += [2.0 * size] * len(mixes_of(level, True))
+            sizes += [size] * len(how.multiply_adds) * len(names)
+        seconds += how.rounds * sum(
             EXPECTED_VISIT["fixed"]
             + size / EXPECTED_VISIT["fill_bytes_per_s"]
             + how.samples * (TARGET_SECONDS + size / EXPECTED_VISIT["stream_bytes_per_s"])
-            for size in visits
+            for size in sizes
         )
-        total += how.rounds * cost
-    # Making the code and the pre-passes do not depend on the effort.
-    return total + 6.0
+        visits += how.rounds * len(sizes)
+    return seconds, visits

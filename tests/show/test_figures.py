@@ -12,15 +12,16 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.path import Path as Outline
 
 from ert.errors import InputError
-from ert.roofline.model import Roofline, Team
+from ert.roofline.model import ComputeRoof, MemoryRoof, Roofline, Team
 from ert.show import figures
 from tests import factories
 from tests.factories import BOTH, KIB, MIB, ONE
@@ -42,6 +43,11 @@ def drawn(axes: Axes, kind: str) -> dict[str, Any]:
     return {name.removeprefix(f"{kind} "): line for name, line in found.items()}
 
 
+def headlines(roofline: Roofline, team: Team) -> dict[str, ComputeRoof | MemoryRoof]:
+    roofs: list[ComputeRoof | MemoryRoof] = [*roofline.compute, *roofline.memory]
+    return {roof.name: roof for roof in roofs if roof.headline and roof.team == team}
+
+
 def texts(axes: Axes, kind: str = "label") -> dict[str, str]:
     return {
         str(text.get_gid()).removeprefix(f"{kind} "): text.get_text()
@@ -50,33 +56,35 @@ def texts(axes: Axes, kind: str = "label") -> dict[str, str]:
     }
 
 
-def outlines(figure: Figure, axes: Axes) -> Iterator[tuple[str, Outline]]:
-    """Return the turned rectangle of each label in pixels, measured without help of what placed them."""
+Corners = npt.NDArray[np.float64]
+
+
+def outlines(figure: Figure, axes: Axes) -> Iterator[tuple[str, Corners]]:
+    """Return the four corners of each label in pixels, measured without help of what placed them."""
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     for text in axes.texts:
-        angle = math.radians(text.get_rotation())
-        x, y = axes.transData.transform(text.get_position())
+        degrees = text.get_rotation()
         text.set_rotation(0)
         box = text.get_window_extent(renderer)
-        text.set_rotation(math.degrees(angle))
-        cos, sin = math.cos(angle), math.sin(angle)
-        corners = [
-            (
-                x + u * box.width / 2 * cos - v * box.height / 2 * sin,
-                y + u * box.width / 2 * sin + v * box.height / 2 * cos,
-            )
-            for u, v in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))
-        ]
-        yield text.get_text(), Outline(corners, closed=True)
+        text.set_rotation(degrees)
+        cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        turn = np.array([[cos, sin], [-sin, cos]])
+        sides = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * (box.width / 2, box.height / 2)
+        yield text.get_text(), axes.transData.transform(text.get_position()) + sides @ turn
     legend = axes.get_legend()
     if legend is not None:
-        box = legend.get_window_extent(renderer)
-        yield (
-            "the legend",
-            Outline(
-                [(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1), (box.x0, box.y0)], closed=True
-            ),
-        )
+        yield "the legend", legend.get_window_extent(renderer).corners()[[0, 2, 3, 1]]
+
+
+def apart(first: Corners, second: Corners) -> bool:
+    """Whether a straight line along one of the sides has all of one shape on one side and all of the other beyond."""
+    for shape in (first, second):
+        for start, end in zip(shape, np.roll(shape, -1, axis=0), strict=True):
+            normal = np.array([end[1] - start[1], start[0] - end[0]])
+            mine, theirs = first @ normal, second @ normal
+            if mine.max() <= theirs.min() or theirs.max() <= mine.min():
+                return True
+    return False
 
 
 def assert_readable(figure: Figure) -> None:
@@ -85,18 +93,20 @@ def assert_readable(figure: Figure) -> None:
         frame = axes.get_window_extent()
         found = list(outlines(figure, axes))
         for (name, first), (other, second) in combinations(found, 2):
-            assert not first.intersects_path(second, filled=True), f"{name!r} stands on {other!r}"
-        for name, outline in found:
-            box = outline.get_extents()
-            assert frame.x0 <= box.x0 < box.x1 <= frame.x1, f"{name!r} leaves the chart"
-            assert frame.y0 <= box.y0 < box.y1 <= frame.y1, f"{name!r} leaves the chart"
-        assert min(text.get_fontsize() for text in axes.texts) >= 9
+            assert apart(first, second), f"{name!r} stands on {other!r}"
+        for name, corners in found:
+            assert (corners >= (frame.x0, frame.y0)).all(), f"{name!r} leaves the chart"
+            assert (corners <= (frame.x1, frame.y1)).all(), f"{name!r} leaves the chart"
+        assert min(float(text.get_fontsize()) for text in axes.texts) >= 9
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     for text in figure.texts:
         box = text.get_window_extent(renderer)
         assert box.x0 >= 0
         assert box.x1 <= figure.bbox.x1
-        assert not any(box.overlaps(axes.get_tightbbox(renderer)) for axes in figure.axes), text.get_text()
+        for axes in figure.axes:
+            whole = axes.get_tightbbox(renderer)
+            assert whole is not None
+            assert not box.overlaps(whole), text.get_text()
 
 
 def one_panel(roofline: Roofline, **options: Any) -> Axes:
@@ -115,11 +125,18 @@ def test_every_roof_is_labelled_and_nothing_collides(name: str) -> None:
     assert len(figure.axes) == len(roofline.teams)
     for axes, team in zip(figure.axes, roofline.teams, strict=True):
         labels = texts(axes)
-        for roof in (*roofline.compute, *roofline.memory):
-            if roof.headline and roof.team == team:
-                assert labels[roof.name].startswith(f"{roof.name}  ")
+        for roof in headlines(roofline, team):
+            assert labels[roof].startswith(f"{roof}  ")
         ridges = texts(axes, "ridge")
-        assert len(ridges) == sum(ridge.compute.team == team for ridge in roofline.ridges)
+        for ridge in roofline.ridges:
+            if ridge.compute.team == team:
+                # Two precisions of the same peak have one ridge point.
+                alike = [
+                    f"{peak.name} {ridge.memory.name}"
+                    for peak in roofline.compute
+                    if peak.team == team and abs(peak.rate.best / ridge.compute.rate.best - 1) < 0.01
+                ]
+                assert any(name in ridges for name in alike)
 
 
 bandwidths = st.lists(st.floats(1, 2000), min_size=1, max_size=5).map(lambda rates: sorted(rates, reverse=True))
@@ -128,14 +145,15 @@ bandwidths = st.lists(st.floats(1, 2000), min_size=1, max_size=5).map(lambda rat
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(bandwidths, st.floats(2, 5000), st.sampled_from([1.0, 1.02, 2.0]))
 def test_any_machine_gives_a_readable_chart(rates: list[float], peak: float, ratio: float) -> None:
-    names = ["L1", "L2", "L3", "L4"][: len(rates) - 1] + ["DRAM"]
+    names = ["L1", "L2", "L3", "L4"][: len(rates) - 1]
+    names.append("DRAM")
     memory = {name: {"load": rate, "copy": rate * 0.8} for name, rate in zip(names, rates, strict=True)}
     compute = {"fp64": {256: peak, 128: peak / 2}, "fp32": {256: peak * ratio}}
     roofline = factories.machine(compute, memory, {ONE: {}})
     figure = figures.roofline_figure([("CPU", roofline)])
     assert_readable(figure)
     labels = texts(figure.axes[0])
-    assert {roof.name for roof in (*roofline.memory, *roofline.compute) if roof.headline} <= set(labels)
+    assert set(headlines(roofline, ONE)) <= set(labels)
 
 
 def test_a_slope_is_its_bandwidth_up_to_the_highest_roof() -> None:
@@ -264,8 +282,7 @@ def test_a_result_with_roofs_of_one_kind_alone_is_drawn() -> None:
     ):
         figure = figures.roofline_figure([("CPU", part)], team="one")
         assert_readable(figure)
-        heads = [roof for roof in (*part.compute, *part.memory) if roof.headline and roof.team == ONE]
-        assert len(drawn(figure.axes[0], "roof")) == len(heads)
+        assert set(drawn(figure.axes[0], "roof")) == set(headlines(part, ONE))
 
 
 def test_several_machines_are_told_apart_by_colour() -> None:
@@ -351,8 +368,8 @@ def test_the_band_reaches_from_the_median_to_the_best() -> None:
     bands = {str(band.get_gid()): band for band in axes.collections}
     (path,) = bands["band one"].get_paths()
     rates = [value for point in roofline.curves[0].points for value in (point.rate.best, point.rate.median)]
-    heights = [float(y) for _, y in path.vertices]  # type: ignore[union-attr]
-    assert (min(heights), max(heights)) == pytest.approx((min(rates) / 1e9, max(rates) / 1e9))
+    heights = np.asarray(path.vertices)[:, 1]
+    assert (heights.min(), heights.max()) == pytest.approx((min(rates) / 1e9, max(rates) / 1e9))
 
 
 def test_capacities_that_the_teams_share_are_one_mark() -> None:

@@ -107,3 +107,13 @@ def test_places_along_a_line_have_its_angle_and_do_not_touch_it(width: float, fr
 
 def test_places_round_a_mark_leave_it_free() -> None:
     assert not any(box.covers((5.0, 5.0)) for _, box in around((5.0, 5.0), 30.0, 10.0, 4.0))
+
+
+def test_anywhere_finds_the_last_gap() -> None:
+    room = Room(0, 0, 200, 100)
+    room.take(Box(100, 70, 200, 60))
+    room.take(Box(40, 20, 80, 40))
+    found = room.place(room.anywhere((0, 100), 50, 10))
+    assert found is not None
+    assert found.x > 100
+    assert found.y < 40

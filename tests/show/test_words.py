@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ert.roofline.model import Host, Team
+from ert.roofline.model import Team
 from ert.show import words
 from tests import factories
 
@@ -31,12 +31,6 @@ def test_levels_go_from_the_core_outwards() -> None:
 def test_cpus_are_written_as_ranges() -> None:
     assert words.ranges([3, 0, 1, 2, 8, 8]) == "0-3,8"
     assert words.ranges([]) == ""
-
-
-def test_a_hidden_model_is_replaced_by_what_is_known() -> None:
-    known = Host(system="Linux", machine="x86_64", vendor="AuthenticAMD", identity=(("family", 25), ("stepping", 1)))
-    assert words.cpu_name(known) == "AuthenticAMD family 25"
-    assert words.cpu_name(Host(system="Linux", machine="riscv64")) == "riscv64 CPU"
 
 
 def test_the_clock_follows_from_rate_and_rate_per_cycle() -> None:

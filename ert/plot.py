@@ -1,0 +1,129 @@
+"""``python -m ert.plot``: draws the figures of one or several stored sweeps again; measures nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ert.door import FINE, Parser, run
+from ert.errors import InputError
+
+if TYPE_CHECKING:
+    from ert.roofline.model import Results, Roofline
+
+DESCRIPTION = "Draw the figures of a stored sweep again, or the roofs of several over each other. Measures nothing."
+EPILOG = """\
+Without -o the figures lie beside the first RESULT: of one result as NAME.roofline.png and .svg and
+NAME.levels.png and .svg, of several as NAME.overlay.png and .svg, where NAME is its name without .json."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; InputError if a result cannot be read or has not what is asked for."""
+    options = _parser().parse_args(arguments)
+    precisions = _names(options.precision, "--precision")
+    if options.threads is not None and options.threads < 1:
+        raise InputError(f"--threads: expected a number from 1, found {options.threads}")
+
+    # Reading a wrong file must fail before the slower imports begin.
+    from ert.records.store import load
+
+    results = [load(path) for path in options.results]
+    from ert.roofline.fit import fit
+
+    rooflines = [fit(result) for result in results]
+    if options.team is not None or options.threads is not None:
+        rooflines = [
+            _only(path, roofline, options.team, options.threads)
+            for path, roofline in zip(options.results, rooflines, strict=True)
+        ]
+    for path in _draw(options.results, results, rooflines, precisions, options.output):
+        print(f"wrote {path}")
+    return FINE
+
+
+def _parser() -> Parser:
+    parser = Parser("plot", DESCRIPTION, EPILOG)
+    parser.add_argument(
+        "results", metavar="RESULT", nargs="+", type=Path, help="file that python -m ert.sweep wrote (.json)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path,
+        help="draw the roofline chart alone, into this file: .png, .svg or .pdf (default: beside the first RESULT)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--precision", metavar="LIST",
+        help="precisions to draw, comma-separated, such as fp64,fp32 (default: all; of several results the first "
+        "that they have in common)",
+    )  # fmt: skip
+    workers = parser.add_mutually_exclusive_group()
+    workers.add_argument(
+        "--team", metavar="NAME",
+        help="team of threads to draw, such as one or all (default: both beside each other; of several results all)",
+    )  # fmt: skip
+    workers.add_argument("--threads", metavar="N", type=int, help="the same by its number of threads")
+    return parser
+
+
+def _names(text: str | None, option: str) -> list[str] | None:
+    """Split a comma-separated list."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(f"{option}: expected names separated by commas, found {text!r}")
+    return names
+
+
+def _only(path: Path, roofline: Roofline, name: str | None, threads: int | None) -> Roofline:
+    """Keep of a roofline the team that was asked for."""
+    for team in roofline.teams:
+        if team.name == name or team.threads == threads:
+            return replace(
+                roofline,
+                compute=tuple(roof for roof in roofline.compute if roof.team == team),
+                memory=tuple(roof for roof in roofline.memory if roof.team == team),
+                points=tuple(point for point in roofline.points if point.team == team),
+                ridges=tuple(ridge for ridge in roofline.ridges if ridge.compute.team == team),
+                curves=tuple(curve for curve in roofline.curves if curve.team == team),
+            )
+    wanted = f"team {name!r}" if threads is None else f"team of {threads} threads"
+    known = ", ".join(f"{team.name} (threads: {team.threads})" for team in roofline.teams)
+    raise InputError(f"{path}: no {wanted}; the result has: {known or 'no roof at all'}")
+
+
+def _draw(
+    paths: Sequence[Path],
+    results: Sequence[Results],
+    rooflines: Sequence[Roofline],
+    precisions: Sequence[str] | None,
+    output: Path | None,
+) -> list[Path]:
+    """Draw what was asked for; return the files written."""
+    from ert.show import figures
+
+    stem = paths[0].with_suffix("")
+    if len(results) == 1 and output is None:
+        return figures.write(results[0], rooflines[0], stem, precisions=precisions)
+    named = list(zip(_labels(paths, results), rooflines, strict=True))
+    note = figures.described(results[0], rooflines[0]) if len(results) == 1 else ""
+    figure = figures.roofline_figure(named, precisions=precisions, footnote=note)
+    files = [output] if output is not None else [Path(f"{stem}.overlay{suffix}") for suffix in (".png", ".svg")]
+    figures.save(figure, *files)
+    return files
+
+
+def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
+    """Name each result by its CPU; with its time, or its file, where that would name two alike."""
+    cpus = [result.host.name for result in results]
+    dated = [f"{cpu}, {result.started}" for cpu, result in zip(cpus, results, strict=True)]
+    files = [f"{cpu}, {path}" for cpu, path in zip(cpus, paths, strict=True)]
+    for names in (cpus, dated, files):
+        if len(set(names)) == len(names):
+            return names
+    raise InputError(f"the same result is named twice: {', '.join(map(str, paths))}")
+
+
+if __name__ == "__main__":
+    run(main)

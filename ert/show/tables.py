@@ -1,0 +1,326 @@
+"""Tables: the roofs of a machine, and what the machine is, as plain text that stays readable when it is piped."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
+from ert.roofline.statistics import REPEATS_WITHIN
+from ert.show import units
+from ert.show.words import clock_hz, levels, operation, plural, ranges, team_label
+
+VALUE, PER_CYCLE, SPREAD, GRADE, VERIFIED = 10, 10, 7, 6, 9
+"""Widths of the columns; a roof's name gets the rest. A value has room for ``"58.6 GFLOP/s"`` over two of them."""
+
+SHORTEST_NAME, LONGEST_NAME = 28, 40
+"""Room for ``"* DRAM load2_store1_nt  512"``, and where a wider name would part from its figures."""
+
+FIGURES = VALUE + VALUE + PER_CYCLE + SPREAD + GRADE + VERIFIED
+
+LABEL = 10
+"""Width of the first column of :func:`found`."""
+
+CELL = 9
+"""Width of one level in the table of ridge points."""
+
+
+def summary(results: Results, roofline: Roofline, width: int = 80) -> str:
+    """Return the roofs of a sweep as text.
+
+    Parameters
+    ----------
+    results : Results
+        The sweep: names the machine, and says whether it was interrupted and what could not be measured.
+    roofline : Roofline
+        What was fitted to it.
+    width : int
+        Characters a line; below 80 the columns keep their width and lines get longer than asked for.
+
+    Returns
+    -------
+    str
+        Lines without trailing blanks or terminal control codes, joined by newlines.
+    """
+    width = min(max(width, SHORTEST_NAME + FIGURES), LONGEST_NAME + FIGURES)
+    lines = _heading(results, width)
+    for team in roofline.teams:
+        lines += ["", *_team(roofline, team, width)]
+    lines += ["", *(_legend(roofline, width) if roofline.teams else ["No roof: no measurement gave a number."])]
+    lines += _notes(results, roofline, width)
+    return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines())
+
+
+def found(host: Host, toolchain: Toolchain, teams: Sequence[Team], width: int = 80) -> str:
+    """Return what the machine is, in about eight labelled lines.
+
+    Parameters
+    ----------
+    host, toolchain
+        As read from the system and from LLVM; what is unknown is left out or said to be unknown.
+    teams : sequence of Team
+        The threads that will measure; none, if nothing is going to be measured.
+    width : int
+        Characters a line.
+    """
+    rows = [
+        ("CPU", _cpu(host)),
+        ("Cores", _cores(host)),
+        ("Caches", _caches(host)),
+        ("Memory", _memory(host)),
+        ("Vectors", _vectors(toolchain)),
+        ("System", _system(host)),
+        ("Settings", _settings(host)),
+    ]
+    if teams:
+        rows.append(("Threads", "; ".join(_placed(team) for team in teams)))
+    rows += [("Note", note) for note in host.notes]
+    lines: list[str] = []
+    for label, text in rows:
+        indent = " " * LABEL
+        lines += textwrap.wrap(text, width, initial_indent=f"{label:<{LABEL}}", subsequent_indent=indent)
+    return "\n".join(lines)
+
+
+# ------------------------------------------------------------------------------------------------- summary
+
+
+def _heading(results: Results, width: int) -> list[str]:
+    title = f"Roofline of {results.host.name}"
+    when = f"measured {results.started.replace('T', ' ').removesuffix('Z')} UTC" if results.started else ""
+    spent = results.seconds
+    if spent.total:
+        when += f" in {units.seconds(spent.total)}"
+        when += f" (compiling {units.seconds(spent.compiling)})" if spent.compiling else ""
+    lines = textwrap.wrap(title, width) + ([when] if when else [])
+    if not results.complete:
+        lines.append("PARTIAL: the sweep was interrupted, roofs may be missing or too low")
+    return lines
+
+
+def _team(roofline: Roofline, team: Team, width: int) -> list[str]:
+    name = width - FIGURES
+    clock = clock_hz(roofline, team)
+    title = team_label(team) + (f" at {units.hertz(clock)}" if clock else "")
+    lines = [title, "=" * len(title)]
+    compute = [roof for roof in roofline.compute if roof.team == team]
+    memory = [roof for roof in roofline.memory if roof.team == team]
+    if compute:
+        lines.append(_row("  compute roof", name, _compute_value("rate"), COMMON_HEADER))
+        for precision in dict.fromkeys(roof.precision for roof in compute):
+            lines += _compute_rows([roof for roof in compute if roof.precision == precision], name)
+    if memory:
+        lines += ["", _row("  memory roof", name, _memory_value("program B", "traffic B"), COMMON_HEADER)]
+        for level in levels(roof.level for roof in memory):
+            lines += _level_rows([roof for roof in memory if roof.level == level], name)
+    lines += _capacities(roofline, team)
+    lines += _ridges(roofline, team, width)
+    return lines
+
+
+def _row(title: str, name: int, value: str, common: str) -> str:
+    """Put a row together; a name that is too long gets a line of its own."""
+    if len(title) >= name:  # without a blank it would run into the value
+        return f"{title}\n{'':<{name}}{value}{common}"
+    return f"{title:<{name}}{value}{common}"
+
+
+def _common(per_cycle: str, spread: str, grade: str, verified: str) -> str:
+    return f"{per_cycle:>{PER_CYCLE}}{spread:>{SPREAD}}{grade:>{GRADE}}{verified:>{VERIFIED}}"
+
+
+COMMON_HEADER = _common("per cycle", "spread", "grade", "verified")
+
+
+def _compute_value(rate: str) -> str:
+    return f"{rate:>{2 * VALUE}}"
+
+
+def _memory_value(program: str, traffic: str) -> str:
+    return f"{program:>{VALUE}}{traffic:>{VALUE}}"
+
+
+def _estimate(rate: Estimate, unit: str, verified: bool) -> str:
+    """Return the columns that all roofs share."""
+    per_cycle = f"{units.number(rate.per_cycle)} {unit}" if rate.per_cycle else "-"
+    return _common(per_cycle, units.percent(rate.spread), rate.grade, "yes" if verified else "NO")
+
+
+def _compute_rows(roofs: Sequence[ComputeRoof], name: int) -> list[str]:
+    """Return the rows of one precision: the headline, then the ceilings downwards."""
+    return [
+        _row(
+            f"{_mark(roof.headline)} {roof.name}",
+            name,
+            _compute_value(units.rate(roof.rate.best, operation(roof.precision))),
+            _estimate(roof.rate, operation(roof.precision), roof.verified),
+        )
+        for roof in sorted(roofs, key=lambda roof: (not roof.headline, -roof.rate.best))
+    ]
+
+
+def _level_rows(roofs: Sequence[MemoryRoof], name: int) -> list[str]:
+    """Return the rows of one level: the headline, then the other mixes downwards, each with both counts of bytes."""
+    traffic = {_key(roof): roof for roof in roofs if roof.bytes_counted == "traffic"}
+    rows = []
+    for roof in sorted(roofs, key=lambda roof: (not roof.headline, -roof.rate.best)):
+        if roof.bytes_counted == "traffic":
+            continue
+        other = traffic.get(_key(roof))
+        title = f"{_mark(roof.headline)} {roof.name}"
+        title = f"{title:<{name - 5}}{roof.vector_bits:>4}" if roof.vector_bits else title
+        value = _memory_value(units.rate(roof.rate.best, "B"), units.rate(other.rate.best, "B") if other else "")
+        rows.append(_row(title, name, value, _estimate(roof.rate, "B", roof.verified)))
+    return rows
+
+
+def _key(roof: MemoryRoof) -> tuple[str, str, int, int]:
+    return roof.level, roof.mix, roof.vector_bits, roof.working_set
+
+
+def _mark(headline: bool) -> str:
+    return "*" if headline else " "
+
+
+def _capacities(roofline: Roofline, team: Team) -> list[str]:
+    """Return effective against declared capacity of each cache level, from the bandwidth curve."""
+    plateaus = [plateau for curve in roofline.curves if curve.team == team for plateau in curve.plateaus]
+    known = [plateau for plateau in plateaus if plateau.capacity or plateau.declared]
+    if not known:
+        return []
+    lines = ["", f"{'  capacity for one thread':<{SHORTEST_NAME}}{'effective':>{VALUE}}{'declared':>{VALUE}}"]
+    for plateau in known:
+        effective = units.size(plateau.capacity) if plateau.capacity else "-"
+        declared = units.size(plateau.declared) if plateau.declared else "-"
+        lines.append(f"{'  ' + plateau.name:<{SHORTEST_NAME}}{effective:>{VALUE}}{declared:>{VALUE}}")
+    return lines
+
+
+def _ridges(roofline: Roofline, team: Team, width: int) -> list[str]:
+    """Return the ridge points: compute roofs down, memory roofs across, in as many blocks as the width needs."""
+    ridges = [ridge for ridge in roofline.ridges if ridge.compute.team == team]
+    values = {(ridge.compute.name, ridge.memory.name): ridge.intensity for ridge in ridges}
+    memory = {ridge.memory.name: ridge.memory for ridge in ridges}
+    compute = list(dict.fromkeys(ridge.compute.name for ridge in ridges))
+    names = {name: roof.level if roof.headline else name for name, roof in memory.items()}
+    order = levels(roof.level for roof in memory.values())
+    columns = sorted(memory, key=lambda name: order.index(memory[name].level))
+    title = "  ridge point, FLOP/byte"
+    first = max([len(title) + 2, *(len(name) + 3 for name in compute)])
+    room = max(1, (width - first) // CELL)
+    lines: list[str] = []
+    for start in range(0, len(columns), room):
+        block = columns[start : start + room]
+        lines += ["", f"{title:<{first}}" + "".join(f"{names[name]:>{CELL}}" for name in block)]
+        for row in compute:
+            cells = [units.number(values[row, name]) if (row, name) in values else "-" for name in block]
+            lines.append(f"{'  ' + row:<{first}}" + "".join(f"{cell:>{CELL}}" for cell in cells))
+    return lines
+
+
+def _legend(roofline: Roofline, width: int) -> list[str]:
+    promises = ", ".join(f"{grade} {within * 100:g} %" for grade, within in REPEATS_WITHIN.items())
+    sentences = [
+        "* the roof that the chart draws.",
+        "Rates are the best sample; per cycle is for one core; spread is 1 - median of the rounds' bests / best.",
+        f"Grade: a repeated sweep should agree within {promises}, D not even that.",
+    ]
+    if any(roof.bytes_counted == "traffic" for roof in roofline.memory):
+        sentences.append(
+            "Program B counts the bytes loaded and stored; traffic B, shown where it differs, also the read of each "
+            "line before an ordinary store overwrites it (modelled)."
+        )
+    if not all(roof.verified for roof in roofline.compute) or not all(roof.verified for roof in roofline.memory):
+        sentences.append("NO: the generated code is not proven to be what the name says; never a roof.")
+    return textwrap.wrap(" ".join(sentences), width)
+
+
+def _notes(results: Results, roofline: Roofline, width: int) -> list[str]:
+    """Return what else has to be said, each once."""
+    absent = [f"not measured here: {what}, which would need {needs}" for what, needs in results.absent]
+    curves = [note for curve in roofline.curves for note in curve.notes]
+    notes = list(dict.fromkeys([*results.notes, *roofline.notes, *curves, *absent]))
+    if not notes:
+        return []
+    lines = ["", "Notes"]
+    for note in notes:
+        lines += textwrap.wrap(note, width, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+    return lines
+
+
+# --------------------------------------------------------------------------------------------------- found
+
+
+def _cpu(host: Host) -> str:
+    identity = [f"{key} {value:#x}" if key in ("implementer", "part") else f"{key} {value}"
+                for key, value in host.identity]  # fmt: skip
+    vendor = [host.vendor] if host.vendor and host.cpu_model else []
+    known = ", ".join([host.machine, *vendor, *identity])
+    return f"{host.cpu_model} ({known})" if host.cpu_model else f"model hidden ({known})"
+
+
+def _cores(host: Host) -> str:
+    usable = [cpu for cpu in host.cpus if cpu.usable]
+    cores, mine = len({cpu.core for cpu in host.cpus}), len({cpu.core for cpu in usable})
+    text = f"{mine} of {plural(cores, 'physical core')} usable" + _kinds(usable)
+    text += f", {'CPU' if len(usable) == 1 else 'CPUs'} {ranges(cpu.id for cpu in usable)}" if usable else ""
+    text += f" of {plural(len(host.cpus), 'logical CPU')}" if len(host.cpus) not in (cores, len(usable)) else ""
+    packages, nodes = len({cpu.package for cpu in host.cpus}), len(host.nodes)
+    text += f", {plural(packages, 'socket')}" + (f", {plural(nodes, 'NUMA node')}" if nodes else "")
+    if host.cpu_quota is not None:
+        text += f"; a quota allows {host.cpu_quota:g} CPUs' worth of time"
+    return text
+
+
+def _kinds(cpus: Iterable[Cpu]) -> str:
+    """Say how many usable cores of each kind there are, where there are kinds."""
+    kinds = Counter(kind for _, kind in sorted({(cpu.core, cpu.kind) for cpu in cpus}) if kind)
+    return f" ({', '.join(f'{count} {kind}' for kind, count in kinds.items())})" if len(kinds) > 1 else ""
+
+
+def _caches(host: Host) -> str:
+    """Say each size of each level with its number of instances."""
+    if not host.caches:
+        return "none declared; the measured curve will name the levels"
+    instances = Counter((cache.level, cache.size) for cache in host.caches)
+    texts = []
+    for level in levels(cache.level for cache in host.caches):
+        sizes = [
+            f"{count} x {units.size(size) if size else 'unknown size'}"
+            for (name, size), count in instances.items()
+            if name == level
+        ]
+        texts.append(f"{level} {' + '.join(sizes)}")
+    return ", ".join(texts)
+
+
+def _memory(host: Host) -> str:
+    parts = [units.size(host.memory_total) if host.memory_total else "size unknown"]
+    if host.memory_available:
+        parts.append(f"{units.size(host.memory_available)} available")
+    parts.append(f"limited to {units.size(host.memory_limit)}" if host.memory_limit is not None else "no limit")
+    return ", ".join(parts)
+
+
+def _vectors(toolchain: Toolchain) -> str:
+    if not toolchain.vector_bits:
+        return "none known"
+    bits = ", ".join(str(width) for width in toolchain.vector_bits)
+    return f"{bits} bits" + (f" (code for {toolchain.target})" if toolchain.target else "")
+
+
+def _system(host: Host) -> str:
+    text = f"{host.system} {host.kernel}".rstrip()
+    text += f", virtual machine ({host.hypervisor})" if host.hypervisor else ", no virtual machine seen"
+    return text + (f", container ({host.container})" if host.container else "")
+
+
+def _settings(host: Host) -> str:
+    named = [("huge pages", host.thp), ("frequency governor", host.governor), ("turbo", host.turbo)]
+    return ", ".join(f"{name} {value or 'unknown'}" for name, value in named)
+
+
+def _placed(team: Team) -> str:
+    cpus = ranges(team.cpus)
+    return f"{team_label(team)} on {'CPU' if team.threads == 1 else 'CPUs'} {cpus}"
