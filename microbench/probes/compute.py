@@ -46,6 +46,7 @@ def build(precision: str, instructions: str, vector_bits: int, accumulators: int
     accumulators : int
         Independent chains.
     """
+    flop = catalog.instruction(instructions).flop
     lanes = vector_bits // (8 * catalog.precision(precision).bytes)
     # Odd, so that an odd number of trips leaves another result than it found.
     steps = max(1, TRIP_INSTRUCTIONS // accumulators) | 1
@@ -68,6 +69,6 @@ def build(precision: str, instructions: str, vector_bits: int, accumulators: int
         body=body,
         counts=counts,
         accumulators=accumulators,
-        flop=done * lanes * catalog.instruction(instructions).flop,
+        flop=done * lanes * flop,
     )
     return Compute(loop, Chains(precision, lanes, accumulators), steps)

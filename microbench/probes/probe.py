@@ -83,8 +83,11 @@ def fill_constant(worker: Worker, length: int, precision: str, value: float) -> 
 
 
 def ramp(array: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the 4 KiB of fp64 that array number `array` repeats: no two neighbours and no two arrays alike."""
-    return 1 + array / 4 + np.arange(_BLOCK // 8) / 4096
+    """Return the 4 KiB of fp64 that array number `array` repeats: no two neighbours and no two arrays alike.
+
+    No element is 1, which an update would leave as it is.
+    """
+    return 1 + array / 4 + (1 + np.arange(_BLOCK // 8)) / 4096
 
 
 def fill_ramp(worker: Worker, offset: int, length: int, array: int) -> None:
