@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from ert.measure.plan import Settings
 from ert.records.journal import Journal, begin, resume
 from ert.records.places import Paths, ensure_writable
 from ert.records.store import save
-from ert.roofline.fit import fit
+from ert.roofline.fit import fit, team_words
 from ert.roofline.model import Host, Measurement, Results, Seconds, Team
 from ert.show.units import parse_size, size
 
@@ -239,17 +240,15 @@ class Sweep:
         """Say what will be measured and how long it will take."""
         how = plan.effort(self._settings.effort)
         names = " and ".join(plan.precisions(self._settings.precisions))
-        teams = " and ".join("1 thread" if t.threads == 1 else f"{t.threads} threads" for t in self._teams)
+        teams = " and ".join(map(team_words, self._teams))
         largest = max(self._largest.values())
         seconds, _ = self._expected
         total = sum(plan.arena_sizes(self._largest).values())
-        return "\n".join(
-            (
-                f"Measuring with {teams}: multiply-add peaks in {names}, bandwidth from",
-                f"{size(plan.SMALLEST)} to {size(largest)} a thread, the access mixes of each level, and "
-                f"{len(how.multiply_adds)} arithmetic",
-                f"intensities in {how.rounds} rounds ({how.name}). About {seconds:.0f} s and {size(total)} of memory.",
-            )
+        return textwrap.fill(
+            f"Measuring with {teams}: multiply-add peaks in {names}, bandwidth from {size(plan.SMALLEST)} to "
+            f"{size(largest)} a thread, the access mixes of each level, and {len(how.multiply_adds)} arithmetic "
+            f"intensities, in {how.rounds} rounds ({how.name}). About {seconds:.0f} s and {size(total)} of memory.",
+            80,
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -266,7 +265,7 @@ class Sweep:
             full = plan.largest_working_set(self._host, team, 1 << 60)
             if self._largest[team] < full:
                 notes.append(
-                    f"With {team.threads} thread(s) the curve ends at {size(self._largest[team])} a thread instead of "
+                    f"With {team_words(team)} the curve ends at {size(self._largest[team])} a thread instead of "
                     f"{size(full)}, because {size(self._budget)} of memory may be used: the DRAM roof may contain "
                     "cache hits"
                 )

@@ -11,7 +11,7 @@ from ert.measure import plan
 from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.roofline.caches import cache_capacities
-from ert.roofline.fit import curve_measurements, rates
+from ert.roofline.fit import curve_measurements, rates, team_words
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Sample, Seconds, Team, Toolchain
 
@@ -316,7 +316,6 @@ class Campaign:
 
 def describe(case: Case) -> str:
     """Return the few words that tell a person which case is being measured."""
-    threads = "1 thread" if case.team.threads == 1 else f"{case.team.threads} threads"
     match case.probe:
         case "compute":
             what = f"{case.precision} {case.instructions} {case.vector_bits}-bit"
@@ -324,4 +323,4 @@ def describe(case: Case) -> str:
             what = f"{case.level} {case.precision} k={case.multiply_adds}"
         case _:
             what = f"{case.level or 'curve'} {case.mix}"
-    return f"{what}, {threads}"
+    return f"{what}, {team_words(case.team)}"

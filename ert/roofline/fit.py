@@ -191,8 +191,7 @@ def _curve(team: Team, measured: Iterable[Measurement], host: Host) -> Curve | N
         declared=cache_capacities(host, team.cpus),
     )
     points = tuple(CurvePoint(m.case.working_set, rates(m, m.work.program_bytes)) for m in chosen)
-    who = "1 thread" if team.threads == 1 else f"{team.threads} threads"
-    return Curve(team, points, plateaus, tuple(f"{who}: {note}" for note in notes))
+    return Curve(team, points, plateaus, tuple(f"{team_words(team)}: {note}" for note in notes))
 
 
 def _plateau(team: Team, level: str, curves: Iterable[Curve]) -> Plateau | None:
@@ -232,7 +231,7 @@ def describe(measurement: Measurement) -> str:
     parts.append(f"{case.vector_bits}-bit")
     if case.working_set:
         parts.append(f"{case.working_set} bytes a thread")
-    parts.append("1 thread" if case.team.threads == 1 else f"{case.team.threads} threads")
+    parts.append(team_words(case.team))
     return " ".join(part for part in parts if part)
 
 
@@ -242,20 +241,25 @@ def _high_points(
     """Flag points above the roof that applies to them: their own mix at their own level, their precision."""
     peaks = {(roof.team, roof.precision): roof.rate.best for roof in compute if roof.headline}
     slopes = {(r.team, r.level, r.mix): r.rate.best for r in memory if r.verified and r.bytes_counted == "program"}
-    notes = []
+    above: dict[tuple[Team, str], list[float]] = {}
     for point in points:
         peak = peaks.get((point.team, point.precision))
         slope = slopes.get((point.team, point.level, point.mix))
-        if peak is None or slope is None:
-            continue
-        roof = attainable(point.intensity, peak, slope)
-        if point.flop_rate.best > ABOVE_ROOF * roof:
-            notes.append(
-                f"{point.level} {point.precision} point at {point.intensity:g} FLOP/byte lies "
-                f"{100 * (point.flop_rate.best / roof - 1):.0f} % above its roof: the roof was measured in a slower "
-                "spell of the machine, or the data lay in a nearer level"
-            )
-    return notes
+        if peak is not None and slope is not None:
+            ratio = point.flop_rate.best / attainable(point.intensity, peak, slope)
+            if ratio > ABOVE_ROOF:
+                above.setdefault((point.team, point.level), []).append(ratio)
+    return [
+        f"{level}, {team_words(team)}: {len(ratios)} intensity point{'s lie' if len(ratios) > 1 else ' lies'} up to "
+        f"{100 * (max(ratios) - 1):.0f} % above the roof. The load roof of {level} was measured in slower spells of "
+        "the machine than they were, or their data lay in a nearer level."
+        for (team, level), ratios in above.items()
+    ]
+
+
+def team_words(team: Team) -> str:
+    """Return ``"1 thread"`` or ``"8 threads"``."""
+    return "1 thread" if team.threads == 1 else f"{team.threads} threads"
 
 
 def _moved(memory: Iterable[MemoryRoof], curves: Iterable[Curve]) -> list[str]:
