@@ -90,7 +90,7 @@ class Effort:
 
 
 EFFORTS = (
-    Effort("quick", 2, (1, 4, 16, 64), rounds=3, samples=1, chains=(1, 4), every_width=False),
+    Effort("quick", 2, (1, 4, 16, 64), rounds=3, samples=1, chains=(1, 4, 8), every_width=False),
     Effort("default", 4, MULTIPLY_ADDS, rounds=5, samples=2),
     Effort("thorough", 8, MULTIPLY_ADDS, rounds=20, samples=3),
 )

@@ -181,7 +181,7 @@ def test_dot_products_count_two_operations_for_each_element() -> None:
     [
         (ZEN4, "bf16", 512, "vdpbf16ps\t%zmm"),
         (ZEN4, "int8", 256, "vpdpbusd\t%ymm"),
-        (ALDERLAKE, "int8", 256, "{vex} vpdpbusd\t%ymm"),
+        (ALDERLAKE, "int8", 256, "{vex}\tvpdpbusd\t%ymm"),
         (SAPPHIRE, "fp16", 512, "vfmadd213ph\t%zmm"),
         (SAPPHIRE, "fp16", 16, "vfmadd213sh\t%xmm"),
         (NEOVERSE, "fp16", 128, "fmla\tv"),
