@@ -21,7 +21,10 @@ class SyntheticMachine:
     bytes. Every sample is slowed by a half-normal of `noise`, and `slow(round_elapsed)` may slow it further.
     """
 
-    peaks: dict[str, float] = field(default_factory=lambda: {"fp64": 48e9, "fp32": 96e9})
+    peaks: dict[str, float] = field(default_factory=lambda: {"fp64": 48e9, "fp32": 96e9, "bf16": 192e9, "int8": 384e9})
+    instructions: dict[str, float] = field(
+        default_factory=lambda: {"add": 0.5, "mul": 0.5, "divide": 0.1, "sqrt": 0.05, "fma_add_1_2": 0.9}
+    )
     levels: tuple[tuple[str, float, float], ...] = (
         ("L1", 192e9, 32 << 10),
         ("L2", 96e9, 1 << 20),
@@ -56,13 +59,18 @@ class SyntheticMachine:
     def peak(self, case: Case) -> float:
         """FLOP/s of one thread."""
         chains = min(1.0, case.accumulators / self.chains_needed)
-        return self.peaks[case.precision] * chains * min(1.0, case.vector_bits / self.best_bits)
+        share = self.instructions.get(case.instructions, 1.0)
+        return self.peaks[case.precision] * share * chains * min(1.0, case.vector_bits / self.best_bits)
 
     def describe(self, case: Case) -> tuple[Work, Code]:
         code = Code("mismatch", "fma 63 instead of 64") if self.unverified(case) else Code("verified")
         threads = case.team.threads
         if case.probe == "compute":
-            return Work(flop=1000 * threads), code
+            kind = catalog.instruction(case.instructions)
+            lanes = case.vector_bits // (8 * catalog.precision(case.precision).bytes)
+            steps = 60 * case.accumulators
+            flop = steps * lanes * sum(catalog.STEPS[step].flop for step in kind.steps) // len(kind.steps)
+            return Work(flop=flop * threads, events=steps * threads), code
         mix = catalog.mix(case.mix)
         array = case.working_set // mix.arrays
         flop = 0

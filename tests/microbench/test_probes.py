@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from microbench import catalog, isa
+from microbench import catalog, confirm, isa
 from microbench.catalog import STEP_BYTES
 from microbench.probes import compute, intensity, memory
 from microbench.probes.probe import CHECK_WHOLE_BYTES, DTYPES, Probe
 from microbench.team import REGISTER_SLOTS, Worker
 from microbench.vector import A_SLOT, FIRST_SLOT, X_SLOT, Machinecode
 
-HOST = isa.host()
+HOST, _ = confirm.host()
 WIDTHS = HOST.vector_bits
 WIDEST = WIDTHS[-1:]
 MIXES = [mix.name for mix in catalog.MIXES if HOST.fma or not mix.fma]
 STORING = [name for name in MIXES if name != "load"]
-INSTRUCTIONS = [entry.name for entry in catalog.INSTRUCTIONS if HOST.fma or entry.name != "fma"]
-PRECISIONS = [entry.name for entry in catalog.PRECISIONS]
+PRECISIONS = [entry.name for entry in catalog.PRECISIONS if isa.widths(HOST, entry.name) and not entry.accumulated]
+INSTRUCTIONS = [entry.name for entry in catalog.instructions_of("fp64") if HOST.fma or "fma" not in entry.steps]
+CHAINED = [name for name in INSTRUCTIONS if catalog.instruction(name).chained]
+DOTS = [
+    (entry.name, bits) for entry in catalog.PRECISIONS if entry.accumulated for bits in isa.widths(HOST, entry.name)
+]
 CHAINS = 8
 
 needs_fma = pytest.mark.skipif(not HOST.fma, reason="this CPU has no fused multiply-add")
@@ -104,8 +108,16 @@ def views(memory: Array, offsets: tuple[int, ...], length: int) -> list[Array]:
     return [memory[offset : offset + length].view(np.float64) for offset in offsets]
 
 
+ONE_STEP: dict[str, Callable[[Array, Array, Array], Array]] = {
+    "fma": lambda y, x, a: y * x + a,
+    "mul_add_unfused": lambda y, x, a: y * x + a,
+    "add": lambda y, x, a: a - y,
+    "mul": lambda y, x, a: y * x,
+}
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("instructions", INSTRUCTIONS)
+@pytest.mark.parametrize("instructions", CHAINED)
 @pytest.mark.parametrize("bits", [0, *WIDTHS])
 @pytest.mark.parametrize("trips", [1, 4, 13])
 def test_chains_compute_what_numpy_does(
@@ -116,9 +128,69 @@ def test_chains_compute_what_numpy_does(
     x, a, values = fill_registers(worker, precision, probe, CHAINS)
     worker.point((), 0)
     call(worker, code, trips)
-    for _ in range(probe.steps * trips):
-        values = values * x + a
+    steps = catalog.instruction(instructions).steps
+    for index in range(CHAINS):
+        for _ in range(probe.steps * trips):
+            values[index] = ONE_STEP[steps[index % len(steps)]](values[index], x, a)
     assert np.array_equal(read_registers(worker, precision, probe, CHAINS), values)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("instructions", ["divide", "sqrt"])
+@pytest.mark.parametrize("bits", [0, *WIDTHS])
+def test_divisions_and_roots_are_those_of_numpy(
+    compiled: Any, worker: Worker, precision: str, instructions: str, bits: int
+) -> None:
+    bits = bits or 8 * catalog.precision(precision).bytes
+    probe, code = compiled("compute", precision, instructions, bits, CHAINS)
+    dtype, lanes = DTYPES[precision], lanes_of(precision, probe)
+    worker.registers[:] = 0
+    numbers = np.random.default_rng(5).uniform(0.5, 900, (2, lanes)).astype(dtype)
+    worker.slot(A_SLOT, dtype)[:lanes], worker.accumulator(CHAINS, dtype)[:lanes] = numbers
+    worker.point((), 0)
+    call(worker, code, 3)
+    expected = numbers[0] / numbers[1] if instructions == "divide" else np.sqrt(numbers[1])
+    found = read_registers(worker, precision, probe, CHAINS)
+    assert all(np.array_equal(row, expected) for row in found)
+    assert np.array_equal(worker.accumulator(CHAINS, dtype)[:lanes], numbers[1])
+
+
+def dot_products(worker: Worker, precision: str, lanes: int) -> tuple[Array, Array]:
+    """Return x . a and a . a of each lane, from the bytes in the registers."""
+    if precision == "int8":
+        x, a = (worker.slot(slot, np.int8)[: 4 * lanes].astype(np.int64) for slot in (X_SLOT, A_SLOT))
+        return (x * a).reshape(lanes, 4).sum(axis=1), (a * a).reshape(lanes, 4).sum(axis=1)
+    halves = [worker.slot(slot, np.uint16)[: 2 * lanes].astype(np.uint32) << 16 for slot in (X_SLOT, A_SLOT)]
+    x, a = (half.view(np.float32) for half in halves)
+    return (x * a).reshape(lanes, 2).sum(axis=1), (a * a).reshape(lanes, 2).sum(axis=1)
+
+
+@pytest.mark.parametrize(("precision", "bits"), DOTS)
+@pytest.mark.parametrize("trips", [1, 4, 13])
+def test_dot_products_compute_what_numpy_does(
+    compiled: Any, worker: Worker, precision: str, bits: int, trips: int
+) -> None:
+    probe, code = compiled("compute", precision, "dot", bits, CHAINS)
+    lanes, rng = bits // 32, np.random.default_rng(11)
+    if precision == "int8":
+        # From 0 to 127 where the one of two instructions takes bytes without a sign.
+        worker.slot(X_SLOT, np.int8)[:] = rng.integers(0, 128, 64)
+        worker.slot(A_SLOT, np.int8)[:] = rng.integers(-128, 128, 64)
+        dtype: Any = np.int32
+    else:
+        for slot in (X_SLOT, A_SLOT):
+            worker.slot(slot, np.uint16)[:] = rng.integers(-9, 10, 32).astype(np.float32).view(np.uint32) >> 16
+        dtype = np.float32
+    starts = rng.integers(-99, 100, (CHAINS, lanes))
+    for index, start in enumerate(starts):
+        worker.accumulator(index, dtype)[:lanes] = start
+    worker.point((), 0)
+    call(worker, code, trips)
+    product, square = dot_products(worker, precision, lanes)
+    up = 0 if precision == "int8" else probe.steps // 2 + 1
+    expected = starts + trips * (up * square + (probe.steps - up) * product)
+    found = np.array([worker.accumulator(index, dtype)[:lanes] for index in range(CHAINS)])
+    assert np.array_equal(found, expected)
 
 
 @needs_fma
@@ -209,6 +281,37 @@ def test_the_oracle_of_chains_is_content(
     probe, code = compiled("compute", precision, instructions, bits, CHAINS)
     for passes in (1, 2, 101):
         assert probe.check(worker, 0, run(worker, probe, code, 0, passes)) == ""
+
+
+@pytest.mark.parametrize(("precision", "bits"), DOTS)
+def test_the_oracle_of_dot_products_is_content(compiled: Any, worker: Worker, precision: str, bits: int) -> None:
+    probe, code = compiled("compute", precision, "dot", bits, CHAINS)
+    for passes in (1, 2, 101, 40_001):
+        assert probe.check(worker, 0, run(worker, probe, code, 0, passes)) == ""
+
+
+@pytest.mark.parametrize("precision", sorted({precision for precision, _ in DOTS}))
+def test_the_oracle_of_dot_products_counts_the_trips(compiled: Any, worker: Worker, precision: str) -> None:
+    probe, code = compiled("compute", precision, "dot", WIDEST[0], CHAINS)
+    trips = run(worker, probe, code, 0, 9)
+    for wrong in (trips - 2, trips - 1, trips + 1, trips + 2):
+        assert "accumulator 0 holds" in probe.check(worker, 0, wrong)
+
+
+def test_more_dot_products_than_fp32_can_count_are_refused(worker: Worker) -> None:
+    extension = next(entry for entry in catalog.EXTENSIONS if entry.precision == "bf16")
+    probe = compute.build("bf16", "dot", extension.vector_bits[0], CHAINS, extension)
+    probe.prepare(worker, 0)
+    assert "more than can be counted" in probe.check(worker, 0, 1 << 24)
+
+
+@pytest.mark.parametrize("name", ["divide", "sqrt"])
+def test_a_wrong_result_of_a_division_or_root_is_noticed(compiled: Any, worker: Worker, name: str) -> None:
+    probe, code = compiled("compute", "fp64", name, WIDEST[0], CHAINS)
+    trips = run(worker, probe, code, 0, 1)
+    result = worker.accumulator(CHAINS - 1, np.float64)
+    result[-1 if WIDEST[0] == 512 else 0] += 1e-15
+    assert f"result {CHAINS - 1} holds" in probe.check(worker, 0, trips)
 
 
 @needs_fma
@@ -338,8 +441,8 @@ def assert_normal(values: Array) -> None:
 
 
 def test_no_two_lanes_of_any_two_chains_start_alike() -> None:
-    for precision in PRECISIONS:
-        chains = compute.build(precision, "fma", 512, 24).chains
+    for precision in ("fp64", "fp32", "fp16"):
+        chains = compute.build(precision, "fma", 512, 24).registers.chains  # type: ignore[attr-defined]
         starts = np.concatenate([chains.start(index) for index in range(24)])
         assert len(set(starts.tolist())) == len(starts)
 
@@ -388,6 +491,12 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(KeyError, match="unknown access mix"):
         memory.build("stream", 256)
     with pytest.raises(KeyError, match="unknown instruction"):
-        compute.build("fp64", "divide", 256, 8)
+        compute.build("fp64", "remainder", 256, 8)
+    with pytest.raises(KeyError, match="fp64 has no dot"):
+        compute.build("fp64", "dot", 256, 8)
+    with pytest.raises(KeyError, match="bf16 has no fma"):
+        compute.build("bf16", "fma", 256, 8)
+    with pytest.raises(KeyError, match="no 64-bit dot products of bf16"):
+        compute.build("bf16", "dot", 64, 8)
     with pytest.raises(KeyError, match="unknown precision"):
         intensity.build("fp128", 1, 256, 8)
