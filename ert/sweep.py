@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ert import door
 from ert.errors import InputError
-from ert.measure import plan
+from ert.measure import irregular, plan
 from ert.measure.host import machine_slug, memory_budget, parse_cpu_list, read_host
 from ert.measure.plan import Settings
 from ert.records.journal import Journal, begin, resume
@@ -144,9 +144,19 @@ class Sweep:
         limit = memory_budget(self._host, limit=settings.max_memory or None)
         self._budget = plan.default_budget(self._host, self._teams, limit)
         self._largest = {team: plan.largest_working_set(self._host, team, self._budget) for team in self._teams}
-        self._expected = plan.expected(self._host, self._teams, settings, self._largest)
+        scaling = irregular.scaling_teams(self._host, cpus, self._teams)
+        self._scaling, self._scaling_notes = irregular.affordable(self._host, scaling, self._largest, self._budget)
+        self._arenas = plan.arena_sizes({**self._largest, **self._scaling})
+        self._expected = self._expectation()
         if earlier is not None:
-            _same_machine(earlier.host, self._host, earlier.measurements, self._teams)
+            _same_machine(earlier.host, self._host, earlier.measurements, (*self._teams, *self._scaling))
+
+    def _expectation(self) -> tuple[float, int]:
+        """Return roughly how many seconds the sweep will take, and how many visits."""
+        seconds, visits = plan.expected(self._host, self._teams, self._settings, self._largest)
+        sizes = {team: plan.expected_levels(self._host, team, self._largest[team]) for team in self._teams}
+        more, others = irregular.expected(self._teams, sizes, self._settings.effort)
+        return seconds + more, visits + others
 
     def run(self) -> int:
         """Measure, save, draw, print; return the exit code."""
@@ -164,7 +174,7 @@ class Sweep:
         started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         header = Results(started, self._host, tools, (), self._settings.stored(), notes=self._notes())
         show = progress()
-        with Bench(plan.arena_sizes(self._largest)) as bench:
+        with Bench(self._arenas) as bench:
             if not bench.pinned:
                 header = replace(header, notes=(*header.notes, "threads could not be bound to CPUs on this system"))
             paths, journal = begin(self._out, machine_slug(self._host), header)
@@ -184,6 +194,7 @@ class Sweep:
                 earlier=self._earlier.measurements if self._earlier else (),
                 notes=header.notes,
                 expected_seconds=self._expected[0],
+                scaling=self._scaling,
             )
 
             def seconds() -> Seconds:
@@ -242,7 +253,7 @@ class Sweep:
         teams = " and ".join("1 thread" if t.threads == 1 else f"{t.threads} threads" for t in self._teams)
         largest = max(self._largest.values())
         seconds, _ = self._expected
-        total = sum(plan.arena_sizes(self._largest).values())
+        total = sum(self._arenas.values())
         return "\n".join(
             (
                 f"Measuring with {teams}: multiply-add peaks in {names}, bandwidth from",
@@ -254,7 +265,7 @@ class Sweep:
 
     def _notes(self) -> tuple[str, ...]:
         """Return what the user should know of the circumstances."""
-        notes = list(self._host.notes)
+        notes = [*self._host.notes, *self._scaling_notes]
         quota = self._host.cpu_quota
         most = max(team.threads for team in self._teams)
         if quota is not None and quota < most:

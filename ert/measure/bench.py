@@ -17,7 +17,8 @@ from ert.measure.noise import disturbances
 from ert.measure.sampling import Timing
 from ert.roofline.model import Case, Code, CodeStatus, Toolchain, Work
 from microbench import assembly, isa
-from microbench.probes import compute, intensity, memory
+from microbench.clock import now_ns
+from microbench.probes import compute, intensity, irregular, latency, memory, overhead
 from microbench.probes.probe import Probe
 from microbench.team import Team as Threads
 from microbench.team import TeamError, Worker
@@ -87,6 +88,8 @@ class Bench:
             written_bytes=loop.written_bytes * times,
             allocate_bytes=loop.allocate_bytes * times,
             compulsory_bytes=case.total_working_set or None,
+            level_bytes=((case.level, loop.line_bytes * times),) if loop.line_bytes and case.level else (),
+            events=loop.events * times,
         )
         return work, built.code
 
@@ -100,6 +103,8 @@ class Bench:
     def run(self, case: Case, passes: int) -> Timing:
         """See :class:`ert.measure.sampling.Instrument`."""
         state = self._state(case)
+        if case.probe == "overhead" and (until := dict(case.parameters)["until"]) != "barrier":
+            return self._start(state, passes, str(until))
         trips = passes * state.trips_a_pass
         warm = self._warm(state, trips)
         began = time.perf_counter()
@@ -110,6 +115,19 @@ class Bench:
         return Timing(
             timing.seconds, timing.thread_seconds, timing.clocks_hz, seen.steal_seconds, seen.context_switches
         )
+
+    def _start(self, state: _Open, passes: int, until: str) -> Timing:
+        """Start the team `passes` times for a loop that does nothing; the time from each call to the end of interest."""
+        cpus, address = state.case.team.cpus, state.built.machinecode.address
+        taken = 0.0
+        with disturbances(cpus) as seen:
+            for _ in range(passes):
+                called = now_ns()
+                timing = self._threads.run(cpus, address, 0, 1, clock=False)
+                taken += (timing.first_start_ns - called) * 1e-9 + (timing.seconds if until == "last end" else 0.0)
+        self.measuring += taken
+        state.trips += passes
+        return Timing(taken, steal_seconds=seen.steal_seconds, context_switches=seen.context_switches)
 
     def check(self, case: Case) -> str:
         """See :class:`ert.measure.sampling.Instrument`."""
@@ -145,10 +163,16 @@ class Bench:
         """Return how many trips go untimed before a sample."""
         if not state.built.probe.arrays:
             return max(1, trips // WARM_SHARE)
-        return state.trips_a_pass if not state.trips or state.case.working_set <= WARM_BYTES else 0
+        loop = state.built.probe.loop
+        if state.trips and state.case.working_set > WARM_BYTES:
+            return 0
+        if loop.step or state.case.working_set <= WARM_BYTES:
+            return -(-state.length // loop.covers) if loop.covers else state.trips_a_pass
+        # A chase of what is no longer warmed takes long; laying its cycle has left the caches as they should be.
+        return 1
 
     def _trips_a_pass(self, case: Case, probe: Probe) -> int:
-        return case.working_set // probe.arrays // probe.loop.step if probe.arrays else 1
+        return case.working_set // probe.arrays // probe.loop.step if probe.arrays and probe.loop.step else 1
 
     def _build(self, case: Case) -> _Built:
         key = (
@@ -168,13 +192,24 @@ class Bench:
 
 
 def _probe(case: Case) -> Probe:
+    parameters = dict(case.parameters)
     match case.probe:
         case "compute":
             return compute.build(case.precision, case.instructions, case.vector_bits, case.accumulators)
-        case "memory":
+        case "memory" | "scaling":
             return memory.build(case.mix, case.vector_bits)
         case "intensity":
             return intensity.build(case.precision, case.multiply_adds, case.vector_bits, case.accumulators)
+        case "latency":
+            return latency.build(str(parameters["pattern"]), case.accumulators)
+        case "gather":
+            return irregular.build_gather(str(parameters["element"]), int(parameters["index_bits"]))
+        case "stride":
+            return irregular.build_stride(int(parameters["stride"]))
+        case "overhead":
+            if parameters["until"] == "barrier":
+                return overhead.build_barrier(int(parameters["threads"]))
+            return overhead.build_nothing()
     raise KeyError(f"no probe called {case.probe!r}")
 
 

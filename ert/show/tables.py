@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
 from ert.roofline.statistics import REPEATS_WITHIN
-from ert.show import units
+from ert.show import irregular, units
 from ert.show.words import clock_hz, levels, operation, plural, ranges, team_label
 
 VALUE, PER_CYCLE, SPREAD, GRADE, VERIFIED = 10, 10, 7, 6, 9
@@ -47,6 +47,7 @@ def summary(results: Results, roofline: Roofline, width: int = 80) -> str:
     lines = _heading(results, width)
     for team in roofline.teams:
         lines += ["", *_team(roofline, team, width)]
+    lines += irregular.sections(roofline, width)
     lines += ["", *(_legend(roofline, width) if roofline.teams else ["No roof: no measurement gave a number."])]
     lines += _notes(results, roofline, width)
     return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines())
