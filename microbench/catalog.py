@@ -104,8 +104,9 @@ DATA_PER_INDEX = 4
 """How many times as long as its index array the data of a gather are: with both alike, half of the working set would be
 a stream, and with much less index many lines would never be read."""
 
-GATHER_STEP = 256
-"""Bytes of the index array that one trip of a gather reads."""
+GATHER_STEP = 128
+"""Bytes of the index array that one trip of a gather reads. With more, LLVM's order of the loads needs more registers
+than aarch64 has."""
 
 GATHERS = (("int32", 32), ("int64", 64))
 """Element, and bits of the index, of the gathers measured: 4 and 8 bytes each."""

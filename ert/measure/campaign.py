@@ -214,10 +214,11 @@ class Campaign:
         self, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
     ) -> Iterator[Sequence[Case]]:
         """Latency, concurrency, irregular access, scaling and overhead; in groups that lay their data once."""
-        one = irregular.leader(min(self._teams, key=lambda team: team.threads))
-        largest = next(size for team, size in self._largest.items() if one.cpus[0] == team.cpus[0])
-        for cases in irregular.latency_curve_cases(one, largest, self._sparse):
+        least, most = (choose(self._teams, key=lambda team: team.threads) for choose in (min, max))
+        one = irregular.leader(least)
+        for cases in irregular.latency_curve_cases(one, self._largest[least], self._sparse):
             yield self._round(0, cases)
+        yield self._round(0, irregular.in_page_cases(one, levels[least]))
         for team in self._teams:
             for level, size in levels[team].items():
                 yield self._round(
@@ -227,7 +228,6 @@ class Campaign:
                 for case in irregular.gather_cases(team, level, size):
                     yield self._round(0, (case,))
             yield self._round(0, irregular.overhead_cases(team))
-        most = max(self._teams, key=lambda team: team.threads)
         for team, size in self._scaling.items():
             yield self._round(0, irregular.scaling_cases(team, levels[most], widths, size))
 

@@ -65,7 +65,7 @@ def with_irregular(roofline: Roofline, measured: Sequence[Measurement], host: Ho
     sound = [measurement for measurement in measured if measurement.sound]
     curves = _latency_curves(sound, host)
     chases = [m for m in measured if m.case.probe == "latency" and m.case.level]
-    access = _random_access(chases)
+    access = _random_access([m for m in chases if _parameter(m, "pattern") == "random"])
     latencies = tuple(latency for curve in curves for latency in _latencies(curve, chases))
     notes = [*roofline.notes, *_witnesses(roofline, latencies), *_page_walks(latencies)]
     return replace(
@@ -126,8 +126,7 @@ def _latencies(curve: LatencyCurve, chases: Sequence[Measurement]) -> list[Laten
     """Return the latency of each level of one curve.
 
     Where the curve has no plateau for a level, or one that a chase in the middle of that level contradicts (a name that
-    went to the wrong plateau), the chase is believed: its working set comes from the bandwidth curve. So it is at
-    memory, where the beginning of the plateau still has cache hits.
+    went to the wrong plateau), the chase is believed: its working set comes from the bandwidth curve.
     """
     found = {plateau.name: _of_plateau(plateau, curve) for plateau in curve.plateaus}
     single = {
@@ -141,8 +140,7 @@ def _latencies(curve: LatencyCurve, chases: Sequence[Measurement]) -> list[Laten
     for level, m in single.items():
         point = LatencyPoint(m.case.working_set, rates(m, m.work.events))
         of_plateau = found.get(level)
-        wrong = of_plateau is None or abs(math.log(of_plateau.seconds / point.seconds)) > math.log(CONTRADICTED)
-        if wrong or level == MEMORY:
+        if of_plateau is None or abs(math.log(of_plateau.seconds / point.seconds)) > math.log(CONTRADICTED):
             declared = of_plateau.declared if of_plateau else None
             found[level] = Latency(
                 level, curve.pattern, curve.team, point.seconds, point.cycles, point.rate, declared=declared
@@ -152,16 +150,23 @@ def _latencies(curve: LatencyCurve, chases: Sequence[Measurement]) -> list[Laten
 
 
 def _of_plateau(plateau: Plateau, curve: LatencyCurve) -> Latency:
-    """Return the latency of a plateau, in cycles at the clock that its points were measured at."""
+    """Return the latency of a plateau, in cycles at the clock that its points were measured at.
+
+    That of memory is the latency of its largest working set: the others still have hits in the last cache.
+    """
     on = [point for point in curve.points if plateau.first <= point.working_set <= plateau.last]
     clocks = [point.cycles / point.seconds for point in on if point.cycles]
     near = min(on, key=lambda point: abs(math.log(point.seconds / plateau.value)))
+    seconds = plateau.value
+    if plateau.name == MEMORY:
+        near = on[-1]
+        seconds = near.seconds
     return Latency(
         level=plateau.name,
         pattern=curve.pattern,
         team=curve.team,
-        seconds=plateau.value,
-        cycles=plateau.value * median(clocks) if clocks else None,
+        seconds=seconds,
+        cycles=seconds * median(clocks) if clocks else None,
         rate=near.rate,
         capacity=plateau.capacity,
         declared=plateau.declared,
@@ -213,9 +218,8 @@ def _size(size: float) -> str:
 # --------------------------------------------------------------------------------------------- concurrency
 
 
-def _random_access(measured: Iterable[Measurement]) -> tuple[RandomAccess, ...]:
+def _random_access(measured: Sequence[Measurement]) -> tuple[RandomAccess, ...]:
     """Return the chases at the levels, with the lines that each kept in flight and the best of each level and team."""
-    measured = list(measured)
     alone = {(m.case.team, m.case.level): m for m in measured if m.case.accumulators == 1 and m.sound}
     found = []
     for m in measured:

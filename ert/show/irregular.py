@@ -150,14 +150,16 @@ def _irregular(roofline: Roofline, team: Team, width: int) -> list[str]:
     for gather in roofline.gathers:
         if gather.team == team:
             name = f"  gather {gather.element_bytes} B by {8 * gather.index_bytes}-bit"
-            rows.setdefault(name, {})[gather.level] = _both(gather.rate.best, gather.line_rate)
+            # In a cache many of these lines are hits in a nearer one; at memory nearly all have to come.
+            lines_read = gather.line_rate if gather.level == MEMORY else None
+            rows.setdefault(name, {})[gather.level] = _both(gather.rate.best, lines_read)
     for strided in sorted(roofline.strides, key=lambda entry: entry.stride):
         if strided.team == team:
             name = f"  8 B, stride {strided.stride}"
             rows.setdefault(name, {})[strided.level] = _both(strided.rate.best, strided.line_rate)
     order = levels(level for row in rows.values() for level in row)
     room = max(1, (width - FIRST) // WIDE_CELL)
-    lines = [f"  {team_label(team)}: GB/s of the bytes used (in brackets: of the lines they lie in, modelled)"]
+    lines = [f"  {team_label(team)}: GB/s of the bytes used (in brackets: of their lines, modelled)"]
     for start in range(0, len(order), room):
         block = order[start : start + room]
         lines += [""] if start else []
@@ -203,10 +205,11 @@ def _overheads(roofline: Roofline) -> list[str]:
         start, end, barrier = (costs.get((team, kind)) for kind in ("first start", "last end", "barrier"))
         parts = []
         if end:
-            first = f" ({_duration(start.seconds)} to its first start)" if start else ""
-            parts.append(f"a call to its last end takes {_duration(end.seconds)}{first}")
+            # Measured apart: on a disturbed machine the shorter way can come out longer.
+            first = f" ({_duration(start.seconds)} to the first start)" if start and start.seconds < end.seconds else ""
+            parts.append(f"from a call to the last end {_duration(end.seconds)}{first}")
         if barrier:
-            parts.append(f"a barrier {_duration(barrier.seconds)}")
+            parts.append(f"one barrier {_duration(barrier.seconds)}")
         text = f"Overhead, {team_label(team)}: {', '.join(parts)}."
         sentences.append(text + (_least_work(roofline, team, end) if end else ""))
     return sentences
@@ -227,8 +230,8 @@ def _least_work(roofline: Roofline, team: Team, cost: Overhead) -> str:
     if not parts:
         return ""
     return (
-        f" Below {' or '.join(parts)} a kernel that starts them cannot reach half of its roof, below nine times as much "
-        "not nine tenths."
+        f" A kernel of less than {' or '.join(parts)} that starts its threads anew cannot reach half of its roof; for "
+        "nine tenths it must do nine times as much."
     )
 
 

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from microbench import catalog, isa, vector
 from microbench.assembly import Counts, verify
-from microbench.probes import compute, intensity, memory
+from microbench.probes import compute, intensity, irregular, latency, memory, overhead
 from microbench.probes.probe import Probe
 from microbench.vector import Emitter, Loop
 from tests.emission import HASWELL, NEHALEM, NEOVERSE, SKYLAKE, WITH_FMA, ZEN3, ZEN4, Target, assembly_for
@@ -45,9 +45,24 @@ def probe_arguments(widths: tuple[int, ...], chains: tuple[int, ...], fma: bool)
         for k in catalog.MULTIPLY_ADDS if fma else ():
             for bits in widths:
                 yield "intensity", precision.name, k, bits, chains[-1]
+    for number in (1, 2, 4, 8, 16, *((24, 32) if chains[-1] >= 24 else ())):
+        yield "latency", "random", number
+    for gather in catalog.GATHERS:
+        yield "gather", *gather
+    for stride in catalog.STRIDES:
+        yield "stride", stride
+    yield "overhead", 2
 
 
-BUILDERS = {"compute": compute.build, "memory": memory.build, "intensity": intensity.build}
+BUILDERS = {
+    "compute": compute.build,
+    "memory": memory.build,
+    "intensity": intensity.build,
+    "latency": latency.build,
+    "gather": irregular.build_gather,
+    "stride": irregular.build_stride,
+    "overhead": overhead.build_barrier,
+}
 
 
 def build(kind: str, *arguments: Any) -> Probe:
@@ -109,6 +124,8 @@ def test_work_of_a_trip_is_what_its_instructions_do(arguments: tuple[Any, ...]) 
 
 def test_work_of_every_probe_is_what_its_instructions_do() -> None:
     for arguments in probe_arguments((128, 256, 512), (1, 7, 8, 24), True):
+        if arguments[0] not in ("compute", "memory", "intensity"):
+            continue
         loop = build(*arguments).loop
         counts, width = loop.counts, loop.vector_bits // 8
         lanes = width // catalog.precision(loop.precision).bytes
