@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "Draw the figures of a stored sweep again, or the roofs of several over each other. Measures nothing."
 EPILOG = """\
-Without -o the figures lie beside the first RESULT: of one result as NAME.roofline.png and .svg and
-NAME.levels.png and .svg, NAME.latency.png and .svg where latencies were measured, and NAME.scaling.png and .svg where
-bandwidth was measured with more than two numbers of threads; of several as NAME.overlay.png and .svg, where NAME is its name without .json."""
+Without -o the figures lie beside the first RESULT: of one result as NAME.roofline.png and .svg,
+NAME.levels.png and .svg, NAME.latency.png and .svg where latencies were measured, and
+NAME.scaling.png and .svg where bandwidth was measured with more than two numbers of threads;
+of several as NAME.overlay.png and .svg, where NAME is its name without .json."""
 
 
 def main(arguments: Sequence[str]) -> int:

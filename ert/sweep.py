@@ -211,6 +211,7 @@ class Sweep:
                     return door.CHECK_FAILED
                 raise
             results = campaign.results(complete=True, seconds=seconds())
+            results = replace(results, notes=(*results.notes, *bench.notes()))
         save(results, paths.json)
         journal.path.unlink()
         self._finish(results, paths)

@@ -35,9 +35,7 @@ class SyntheticMachine:
     in_flight: int = 20
     in_pages: float = 0.5
     latency_capacity: float = 1.0
-    gathers_per_s: dict[str, float] = field(
-        default_factory=lambda: {"L1": 3e9, "L2": 1.5e9, "L3": 1e9, "DRAM": 0.1e9}
-    )
+    gathers_per_s: dict[str, float] = field(default_factory=lambda: {"L1": 3e9, "L2": 1.5e9, "L3": 1e9, "DRAM": 0.1e9})
     overheads: dict[str, float] = field(
         default_factory=lambda: {"first start": 20e-6, "last end": 30e-6, "barrier": 100e-9}
     )

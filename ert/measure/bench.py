@@ -35,6 +35,10 @@ WARM_BYTES = 4 << 20
 may have evicted a part of them; larger ones only before the first, which leaves the caches as later ones do."""
 
 
+GRANTED = 0.9
+"""Share of huge pages from which page walks are rare; the ends of arenas and small arrays never have them."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Built:
     probe: Probe
@@ -69,6 +73,7 @@ class Bench:
         """Vector registers that code can name, and whether a multiply-add is one instruction."""
         self._built: dict[tuple[Any, ...], _Built] = {}
         self._open: _Open | None = None
+        self._arenas = dict(arenas)
         self._threads = Threads(arenas)
         self.compiling = 0.0
         """Seconds spent on making code so far."""
@@ -117,7 +122,7 @@ class Bench:
         )
 
     def _start(self, state: _Open, passes: int, until: str) -> Timing:
-        """Start the team `passes` times for a loop that does nothing; the time from each call to the end of interest."""
+        """Start the team `passes` times for a loop that does nothing, and time each from the call on."""
         cpus, address = state.case.team.cpus, state.built.machinecode.address
         taken = 0.0
         with disturbances(cpus) as seen:
@@ -140,6 +145,12 @@ class Bench:
 
         verdicts = self._threads.each(case.team.cpus, job)
         return next((f"wrong result on CPU {cpu}: {text}" for cpu, text in verdicts.items() if text), "")
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the memory that was measured on turned out to be, as far as it matters."""
+        cpus = list(self._arenas)
+        known = [part for part in self._threads.each(cpus, lambda worker: worker.arena.backing()).values() if part]
+        return huge_page_note(sum(resident for resident, _ in known), sum(huge for _, huge in known))
 
     def close(self) -> None:
         """Call the threads back and give their memory back."""
@@ -211,6 +222,16 @@ def _probe(case: Case) -> Probe:
                 return overhead.build_barrier(int(parameters["threads"]))
             return overhead.build_nothing()
     raise KeyError(f"no probe called {case.probe!r}")
+
+
+def huge_page_note(resident: int, huge: int) -> tuple[str, ...]:
+    """Say if a part of `resident` bytes that matters is not among the `huge` bytes of huge pages."""
+    if resident <= 0 or huge >= GRANTED * resident:
+        return ()
+    return (
+        f"Only {100 * huge / resident:.0f} % of the memory measured on came in huge pages: latencies and rates of "
+        "large working sets, random ones above all, contain page walks",
+    )
 
 
 def _counts(counts: assembly.Counts) -> tuple[tuple[str, int], ...]:

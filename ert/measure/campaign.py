@@ -221,9 +221,7 @@ class Campaign:
         yield self._round(0, irregular.in_page_cases(one, levels[least]))
         for team in self._teams:
             for level, size in levels[team].items():
-                yield self._round(
-                    0, irregular.random_access_cases(team, level, size, self._registers, self._sparse)
-                )
+                yield self._round(0, irregular.random_access_cases(team, level, size, self._registers, self._sparse))
                 yield self._round(0, irregular.stride_cases(team, level, size, self._sparse))
                 for case in irregular.gather_cases(team, level, size):
                     yield self._round(0, (case,))

@@ -126,26 +126,29 @@ def _latencies(curve: LatencyCurve, chases: Sequence[Measurement]) -> list[Laten
     """Return the latency of each level of one curve.
 
     Where the curve has no plateau for a level, or one that a chase in the middle of that level contradicts (a name that
-    went to the wrong plateau), the chase is believed: its working set comes from the bandwidth curve.
+    went to the wrong plateau), the chase is believed: its working set comes from the bandwidth curve. A chase that is
+    like another plateau of the curve contradicts nothing: there the two curves disagree on where the level ends.
     """
     found = {plateau.name: _of_plateau(plateau, curve) for plateau in curve.plateaus}
-    single = {
-        m.case.level: m
+    heights = [latency.seconds for latency in found.values()]
+    single = [
+        m
         for m in chases
         if m.sound
-        and m.case.team == curve.team
-        and m.case.accumulators == 1
+        and (m.case.team, m.case.accumulators) == (curve.team, 1)
         and _parameter(m, "pattern") == curve.pattern
-    }
-    for level, m in single.items():
+    ]
+    for m in single:
+        level = m.case.level
         point = LatencyPoint(m.case.working_set, rates(m, m.work.events))
-        of_plateau = found.get(level)
-        if of_plateau is None or abs(math.log(of_plateau.seconds / point.seconds)) > math.log(CONTRADICTED):
-            declared = of_plateau.declared if of_plateau else None
-            found[level] = Latency(
-                level, curve.pattern, curve.team, point.seconds, point.cycles, point.rate, declared=declared
-            )
-    order = list(dict.fromkeys([*(name for name in found if name == "L1"), *single, *found]))
+        apart = [abs(math.log(point.seconds / height)) for height in heights]
+        if level in found and min(apart) <= math.log(CONTRADICTED):
+            continue
+        declared = found[level].declared if level in found else None
+        found[level] = Latency(
+            level, curve.pattern, curve.team, point.seconds, point.cycles, point.rate, declared=declared
+        )
+    order = dict.fromkeys([*(name for name in found if name == "L1"), *(m.case.level for m in single), *found])
     return [found[level] for level in order]
 
 
@@ -203,7 +206,7 @@ def _page_walks(latencies: Iterable[Latency]) -> list[str]:
             notes.append(
                 f"{level}: a random access over the whole set takes {seconds / inside:.1f} times as long as one inside "
                 "pages visited in order: page walks make up most of it. Huge pages were not granted, or the set is "
-                "larger than what the core can translate with them"
+                "larger than what the core keeps translations of"
             )
     return notes
 

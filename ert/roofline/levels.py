@@ -60,6 +60,7 @@ MAX_SLOPE = 0.12
 """Largest mean slope of a plateau, natural logarithm of the rate per octave. L1 and L3 were seen to vary by 0.03 an
 octave, the slide from L3 to DRAM on a shared host falls by 0.3 and more."""
 
+
 @dataclass(frozen=True, slots=True)
 class _Flatness:
     """How flat a plateau is asked to be: its largest mean slope, and the least scale of distances from it."""

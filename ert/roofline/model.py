@@ -638,7 +638,7 @@ class RandomAccess:
 
 @dataclass(frozen=True, slots=True)
 class Concurrency:
-    """Little's law at a level: what must be in flight to reach its bandwidth, and what independent reads have in flight.
+    """Little's law of a level: what must be in flight to reach its bandwidth, and what independent reads keep.
 
     ``bandwidth`` in byte/s is the load-only roof, ``latency`` in seconds that of one chain over the whole set; both of
     the same team. ``needed`` and ``reached`` are bytes over all threads.
@@ -714,8 +714,8 @@ class Scaling:
 class Overhead:
     """The cost of working together. ``rate`` is in events per second, so that the best one is the cheapest.
 
-    ``kind`` is ``"first start"`` and ``"last end"`` (from the call that starts a team to the first start and to the last
-    end of a loop that does nothing) or ``"barrier"`` (one barrier in compiled code).
+    ``kind`` is ``"first start"`` and ``"last end"`` (from the call that starts a team to the first start and to the
+    last end of a loop that does nothing) or ``"barrier"`` (one barrier in compiled code).
     """
 
     kind: str

@@ -515,8 +515,9 @@ _COUNTED_CURVE = (
 
 
 _COUNTED_LATENCY = (
-    "One load a step, each waiting for the one before. In pages: prefetchers of neighbouring lines shorten it. Line: best "
-    "sample; band: up to the median. Effective capacity: where the random curve leaves a level half way. DRAM: at the largest working set."
+    "One load a step, each waiting for the one before. In pages: prefetchers of neighbouring lines shorten it. Line: "
+    "best sample; band: up to the median. Effective capacity: where the random curve leaves a level half way. DRAM: at "
+    "the largest working set."
 )
 _COUNTED_SCALING = (
     "Load only, one working set a thread, physical cores before SMT siblings. Ring: fewest threads within 5 % of the "
@@ -930,7 +931,7 @@ def _draw_scaling(axes: Axes, shown: Sequence[Scaling]) -> None:
         pen.along(places[-2], places[-1], text, f"label {scaling.level}", color=colour, gap=9.0, from_end=True)
 
 
-def _capacities(curves: Sequence[Curve] | Sequence[LatencyCurve]) -> list[_Capacity]:
+def _capacities(curves: Sequence[Curve | LatencyCurve]) -> list[_Capacity]:
     """Return effective and declared capacities; one mark where the teams agree."""
     found = []
     for level in levels(plateau.name for curve in curves for plateau in curve.plateaus):

@@ -36,7 +36,9 @@ def sections(roofline: Roofline, width: int) -> list[str]:
 
 
 def _teams(roofline: Roofline) -> list[Team]:
-    return list(dict.fromkeys(entry.team for entry in (*roofline.gathers, *roofline.strides)))
+    return list(
+        dict.fromkeys([*(entry.team for entry in roofline.gathers), *(entry.team for entry in roofline.strides)])
+    )
 
 
 def _said(sentences: Sequence[str], width: int) -> list[str]:
@@ -72,10 +74,10 @@ def _latency_table(
     team: Team, found: Mapping[tuple[str, str], Latency], capacity: Mapping[str, float | None]
 ) -> list[str]:
     name, cell = 7, 10
-    title = f"load to use, {team_label(team)}"
     lines = [
-        f"  {title:<{name + cell - 2}}{'random':>{cell}}{'in pages':>{2 * cell}}{'effective capacity by':>28}",
-        f"{'  ':<{name}}" + "".join(f"{text:>{cell}}" for text in ("time", "cycles") * 2)
+        f"  load to use, {team_label(team)}",
+        f"{'':<{name}}{'random':>{2 * cell}}{'in pages':>{2 * cell}}{'effective capacity by':>28}",
+        f"{'':<{name}}" + "".join(f"{text:>{cell}}" for text in ("time", "cycles") * 2)
         + f"{'bandwidth':>16}{'latency':>12}",
     ]  # fmt: skip
     for level in levels(level for level, _ in found):
@@ -110,7 +112,7 @@ def _random_access(roofline: Roofline) -> list[str]:
     chains = sorted({number for _, _, number in found})
     if not found:
         return []
-    lines = [_row("  random reads, GB/s of", [""] * len(chains)), _row("  lines, chains a thread", list(map(str, chains)))]
+    lines = ["  random reads, GB/s of", _row("  lines, chains a thread", list(map(str, chains)))]
     for team in dict.fromkeys(team for team, _, _ in found):
         for level in levels(level for other, level, _ in found if other == team):
             entries = [found.get((team, level, number)) for number in chains]
@@ -130,7 +132,8 @@ def _littles_law(roofline: Roofline) -> list[str]:
         sentences.append(
             f"{law.level}, {who}: {units.rate(law.bandwidth, 'B')} x {_duration(law.latency)} = "
             f"{units.size(law.needed)} in flight (Little's law), {law.needed / line:.0f} lines. Random reads along "
-            f"{law.chains} chains a thread kept {law.reached / line:.0f} lines in flight, {_share(law.reached, law.needed)}"
+            f"{law.chains} chains a thread kept {law.reached / line:.0f} lines in flight, "
+            + _share(law.reached, law.needed)
         )
     return sentences
 
@@ -181,9 +184,7 @@ def _both(used: float, lines: float | None) -> str:
 def _scaling(roofline: Roofline) -> list[str]:
     sentences = []
     for scaling in roofline.scaling:
-        points = ", ".join(
-            f"{point.team.threads}: {units.rate(point.rate.best, 'B')}" for point in scaling.points
-        )
+        points = ", ".join(f"{point.team.threads}: {units.rate(point.rate.best, 'B')}" for point in scaling.points)
         sentences.append(
             f"{scaling.level} bandwidth by threads: {points}. "
             + (

@@ -132,7 +132,6 @@ def build_gather(element: str, index_bits: int) -> Gather:
 
 def build_stride(stride: int) -> Stride:
     """Return the probe of reads at a stride of so many elements of 8 bytes."""
-
     reads = stride_loads(stride)
 
     def body(emitter: Emitter, arrays: list[Any], values: list[Any], x: Any, a: Any) -> list[Any]:

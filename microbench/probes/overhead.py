@@ -107,7 +107,5 @@ def build_nothing() -> Nothing:
     def body(emitter: Emitter, arrays: list[Any], values: list[Any], x: Any, a: Any) -> list[Any]:
         return [emitter.builder.add(values[0], ir.Constant(_I64, 1))]
 
-    loop = Loop(
-        name="nothing", precision="int64", vector_bits=64, body=body, counts=Counts(), accumulators=1, events=1
-    )
+    loop = Loop(name="nothing", precision="int64", vector_bits=64, body=body, counts=Counts(), accumulators=1, events=1)
     return Nothing(loop)
