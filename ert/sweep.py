@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,9 +20,10 @@ from ert.measure.plan import Settings
 from ert.records.journal import Journal, begin, resume
 from ert.records.places import Paths, ensure_writable
 from ert.records.store import save
-from ert.roofline.fit import fit
+from ert.roofline.fit import fit, team_words
 from ert.roofline.model import Host, Measurement, Results, Seconds, Team
 from ert.show.units import parse_size, size
+from ert.show.words import listed
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -66,7 +68,10 @@ def _parser() -> door.Parser:
         "(default: 1,all)",
     )
     parser.add_argument(
-        "--precisions", metavar="LIST", help="element types, comma-separated, of fp64 and fp32 (default: fp64,fp32)"
+        "--precisions",
+        metavar="LIST",
+        help="element types, comma-separated, of fp64, fp32, fp16, bf16 and int8 (default: all that the CPU has "
+        "instructions for)",
     )
     parser.add_argument(
         "--cpus", metavar="LIST", help="logical CPUs to use, such as 0-3,8 (default: all this process may use)"
@@ -147,7 +152,6 @@ class Sweep:
         scaling = irregular.scaling_teams(self._host, cpus, self._teams)
         self._scaling, self._scaling_notes = irregular.affordable(self._host, scaling, self._largest, self._budget)
         self._arenas = plan.arena_sizes({**self._largest, **self._scaling})
-        self._expected = self._expectation()
         if earlier is not None:
             _same_machine(earlier.host, self._host, earlier.measurements, (*self._teams, *self._scaling))
 
@@ -162,17 +166,22 @@ class Sweep:
         """Measure, save, draw, print; return the exit code."""
         began = time.monotonic()
         # From here on Numba is needed; --help and bad input did not have to wait for it.
-        from ert.measure.bench import Bench, TeamError, toolchain
+        from ert.measure.bench import Bench, TeamError, doubts, missing, toolchain, widths
         from ert.measure.campaign import Campaign
         from ert.show import tables
         from ert.show.progress import progress
 
-        tools = toolchain()
+        # Tried in a child process, so before the threads that measure.
+        tools, available = toolchain(), widths()
+        absent = missing(plan.precisions(self._settings.precisions))
+        self._settings = _explicit(self._settings, available, absent)
+        expected = self._expectation()
         print(tables.found(self._host, tools, self._teams))
         print()
-        print(self._announcement())
+        print(self._announcement(*expected))
         started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        header = Results(started, self._host, tools, (), self._settings.stored(), notes=self._notes())
+        notes = (*self._notes(), *doubts())
+        header = Results(started, self._host, tools, (), self._settings.stored(), notes=notes, absent=absent)
         show = progress()
         with Bench(self._arenas) as bench:
             if not bench.pinned:
@@ -193,7 +202,9 @@ class Sweep:
                 listener=show,
                 earlier=self._earlier.measurements if self._earlier else (),
                 notes=header.notes,
-                expected_seconds=self._expected[0],
+                absent=absent,
+                widths=available,
+                expected_seconds=expected[0],
                 scaling=self._scaling,
             )
 
@@ -202,7 +213,7 @@ class Sweep:
 
             try:
                 with journal, show:
-                    show.start(*self._expected)
+                    show.start(*expected)
                     campaign.run()
             except (KeyboardInterrupt, TeamError, MemoryError, OSError) as problem:
                 self._keep_partial(campaign, journal, paths, seconds(), problem)
@@ -247,21 +258,18 @@ class Sweep:
         print(f"what was measured until now is in {paths.json}", file=sys.stderr)
         print(f"finish it with: python -m ert.sweep --resume {paths.json}", file=sys.stderr)
 
-    def _announcement(self) -> str:
+    def _announcement(self, seconds: float, _visits: int) -> str:
         """Say what will be measured and how long it will take."""
         how = plan.effort(self._settings.effort)
-        names = " and ".join(plan.precisions(self._settings.precisions))
-        teams = " and ".join("1 thread" if t.threads == 1 else f"{t.threads} threads" for t in self._teams)
+        names = listed(plan.precisions(self._settings.precisions))
+        teams = " and ".join(map(team_words, self._teams))
         largest = max(self._largest.values())
-        seconds, _ = self._expected
         total = sum(self._arenas.values())
-        return "\n".join(
-            (
-                f"Measuring with {teams}: multiply-add peaks in {names}, bandwidth from",
-                f"{size(plan.SMALLEST)} to {size(largest)} a thread, the access mixes of each level, and "
-                f"{len(how.multiply_adds)} arithmetic",
-                f"intensities in {how.rounds} rounds ({how.name}). About {seconds:.0f} s and {size(total)} of memory.",
-            )
+        return textwrap.fill(
+            f"Measuring with {teams}: peaks and ceilings in {names}, bandwidth from {size(plan.SMALLEST)} to "
+            f"{size(largest)} a thread, the access mixes of each level, and {len(how.multiply_adds)} arithmetic "
+            f"intensities, in {how.rounds} rounds ({how.name}). About {seconds:.0f} s and {size(total)} of memory.",
+            80,
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -278,13 +286,25 @@ class Sweep:
             full = plan.largest_working_set(self._host, team, 1 << 60)
             if self._largest[team] < full:
                 notes.append(
-                    f"With {team.threads} thread(s) the curve ends at {size(self._largest[team])} a thread instead of "
+                    f"With {team_words(team)} the curve ends at {size(self._largest[team])} a thread instead of "
                     f"{size(full)}, because {size(self._budget)} of memory may be used: the DRAM roof may contain "
                     "cache hits"
                 )
         if self._host.thp == "never":
             notes.append("Transparent huge pages are off: large working sets also measure page walks")
         return tuple(dict.fromkeys(notes))
+
+
+def _explicit(
+    settings: Settings, available: Mapping[str, Sequence[int]], absent: Sequence[tuple[str, str]]
+) -> Settings:
+    """Return the settings with the precisions by name that can be measured; InputError if that is none of them."""
+    wanted = plan.precisions(settings.precisions)
+    names = [name for name in wanted if name in available]
+    if not names:
+        needs = "; ".join(f"{name} needs {what}" for name, what in absent if name in wanted)
+        raise InputError(f"--precisions: this CPU has none of {', '.join(wanted)}: {needs}")
+    return replace(settings, precisions=",".join(names))
 
 
 def _same_machine(then: Host, now: Host, measured: Sequence[Measurement], teams: Sequence[Team]) -> None:

@@ -48,6 +48,7 @@ class Instruction:
 
 # Immediates of aarch64 (``#16``, ``#-8``, ``#:lo12:x``) are no comments; those of x86 begin with a dollar sign.
 _COMMENT = re.compile(r"#(?![-\d:])|//|;")
+_ENCODING = re.compile(r"^\{(?:vex|vex2|vex3|evex)\}\s*")
 _LABEL = re.compile(r"^([.\w$@]+):")
 _OPERANDS = re.compile(r",(?![^(\[{]*[)\]}])")
 _X86_MEMORY = re.compile(r"\(.*\)")
@@ -149,7 +150,7 @@ def _lines(assembly: str) -> Iterator[str | Instruction]:
     # A semicolon separates instructions on x86, which its general registers give away; on Apple's aarch64 it begins a
     # comment.
     for raw in (assembly.replace(";", "\n") if "%r" in assembly else assembly).splitlines():
-        line = _COMMENT.split(raw, maxsplit=1)[0].strip()
+        line = _ENCODING.sub("", _COMMENT.split(raw, maxsplit=1)[0].strip())
         if match := _LABEL.match(line):
             yield match.group(1)
             line = line[match.end() :].strip()

@@ -27,11 +27,25 @@ MULTIPLY_ADDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """An element type. ``integer`` ones are counted in OP instead of FLOP."""
+    """An element type.
+
+    Attributes
+    ----------
+    name : str
+        ``"fp64"``, ``"bf16"``, ...
+    bytes : int
+        Of one element.
+    integer : bool
+        Whether its operations are counted in OP instead of FLOP.
+    accumulated : int
+        Elements that a dot product sums up in each element of its accumulator, which is 32 bits wide; 0 for precisions
+        with ordinary arithmetic.
+    """
 
     name: str
     bytes: int
     integer: bool = False
+    accumulated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +78,136 @@ class Mix:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A kind of arithmetic. ``flop`` counts the operations on one element that one step of one chain does."""
+    """A kind of arithmetic.
+
+    Attributes
+    ----------
+    name : str
+        Of the kind; a mix of several is named by its shares.
+    steps : tuple of str
+        What neighbouring chains do in one step, in turn: names of steps in :data:`STEPS`.
+    chained : bool
+        Whether each step of a chain needs the one before. If not, accumulators only receive results.
+    """
 
     name: str
+    steps: tuple[str, ...]
+    chained: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a chain: operations on one element, and the instructions it takes, as counted in assembly."""
+
     flop: int
+    counts: tuple[tuple[str, int], ...]
 
 
-PRECISIONS = (Precision("fp64", 8), Precision("fp32", 4))
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """Instructions of a precision that only some CPUs have.
 
-INSTRUCTIONS = (Instruction("fma", 2), Instruction("mul_add_unfused", 2))
+    Attributes
+    ----------
+    precision : str
+        Name of the precision.
+    family : str
+        Of the CPU: ``"x86"`` or ``"arm"``.
+    name : str
+        What the vendor calls the instruction set.
+    mnemonic : str
+        The instruction.
+    features : tuple of str
+        LLVM's names of what the CPU must have, all of it; the first is the extension itself.
+    vector_bits : tuple of int
+        Widths that the instruction works on with these features.
+    assembly, constraints : str
+        One step as LLVM's inline assembly: ``$0`` is the accumulator, ``$1`` and ``$2`` are multiplied.
+    intrinsic, operand : str
+        Instead of that, LLVM's function of this CPU family for one step, and the element type of what it multiplies.
+        Without either, LLVM has the operation for every CPU.
+    """
+
+    precision: str
+    family: str
+    name: str
+    mnemonic: str
+    features: tuple[str, ...]
+    vector_bits: tuple[int, ...]
+    assembly: str = ""
+    constraints: str = ""
+    intrinsic: str = ""
+    operand: str = ""
+
+
+PRECISIONS = (
+    Precision("fp64", 8),
+    Precision("fp32", 4),
+    Precision("fp16", 2),
+    Precision("bf16", 2, accumulated=2),
+    Precision("int8", 1, integer=True, accumulated=4),
+)
+
+STEPS = {
+    "fma": Step(2, (("fma", 1),)),
+    "mul_add_unfused": Step(2, (("mul", 1), ("add", 1))),
+    "add": Step(1, (("add", 1),)),
+    "mul": Step(1, (("mul", 1),)),
+    "divide": Step(1, (("divide", 1),)),
+    "sqrt": Step(1, (("sqrt", 1),)),
+    "dot": Step(2, (("dot", 1),)),
+}
+
+INSTRUCTIONS = (
+    Instruction("fma", ("fma",)),
+    Instruction("mul_add_unfused", ("mul_add_unfused",)),
+    Instruction("dot", ("dot",)),
+    Instruction("fma_add_2_1", ("fma", "fma", "add")),
+    Instruction("fma_add_1_1", ("fma", "add")),
+    Instruction("fma_add_1_2", ("fma", "add", "add")),
+    Instruction("add", ("add",)),
+    Instruction("mul", ("mul",)),
+    Instruction("divide", ("divide",), chained=False),
+    Instruction("sqrt", ("sqrt",), chained=False),
+)
+
+# These instructions change no flag, but LLVM keeps the loop's counter in the flags across inline assembly of integers
+# unless it is told not to: without the clobber such a loop never ended.
+_FLAGS = "~{flags}"
+EXTENSIONS = (
+    Extension("fp16", "x86", "AVX512-FP16", "vfmadd213ph", ("avx512fp16",), (128, 256, 512)),
+    Extension("fp16", "arm", "FEAT_FP16", "fmla .8h", ("fullfp16",), (128,)),
+    Extension("bf16", "x86", "AVX512-BF16", "vdpbf16ps", ("avx512bf16",), (512,), "vdpbf16ps $2, $1, $0", "=v,v,v,0"),
+    Extension(
+        "bf16", "x86", "AVX512-BF16", "vdpbf16ps", ("avx512bf16", "avx512vl"), (128, 256), "vdpbf16ps $2, $1, $0",
+        "=v,v,v,0",
+    ),
+    Extension(
+        "bf16", "arm", "FEAT_BF16", "bfdot", ("bf16",), (128,), intrinsic="llvm.aarch64.neon.bfdot.v4f32.v8bf16",
+        operand="bfloat",
+    ),
+    Extension(
+        "int8", "x86", "AVX512-VNNI", "vpdpbusd", ("avx512vnni",), (512,), "vpdpbusd $2, $1, $0",
+        f"=v,v,v,0,{_FLAGS}",
+    ),
+    Extension(
+        "int8", "x86", "AVX512-VNNI", "vpdpbusd", ("avx512vnni", "avx512vl"), (128, 256), "vpdpbusd $2, $1, $0",
+        f"=v,v,v,0,{_FLAGS}",
+    ),
+    # The older encoding reaches the lower 16 registers only, which is what "x" means.
+    Extension(
+        "int8", "x86", "AVX-VNNI", "vpdpbusd", ("avxvnni",), (128, 256), "{vex} vpdpbusd $2, $1, $0",
+        f"=x,x,x,0,{_FLAGS}",
+    ),
+    Extension(
+        "int8", "arm", "FEAT_DotProd", "sdot", ("dotprod",), (128,), intrinsic="llvm.aarch64.neon.sdot.v4i32.v16i8",
+        operand="i8",
+    ),
+)  # fmt: skip
+"""In the order of preference where a CPU has several for one precision and width."""
+
+TILES = {"AMX": ("amx-tile",), "SME": ("sme",)}
+"""Matrix units, and LLVM's names of what a CPU with them has. There is no probe of them yet."""
 
 MIXES = (
     Mix("load", reads=1, writes=0, arrays=1),
@@ -134,6 +269,12 @@ def mix(name: str) -> Mix:
 def instruction(name: str) -> Instruction:
     """Return the kind of arithmetic called `name`; KeyError names the known ones."""
     return _find(name, INSTRUCTIONS, "instruction")
+
+
+def instructions_of(precision_name: str) -> tuple[Instruction, ...]:
+    """Return the kinds of arithmetic that a precision has."""
+    dot = bool(precision(precision_name).accumulated)
+    return tuple(entry for entry in INSTRUCTIONS if (entry.name == "dot") == dot)
 
 
 def round_working_set(mix_name: str, size: int) -> int:

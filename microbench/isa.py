@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from microbench import catalog
+from microbench.catalog import EXTENSIONS, TILES, Extension
+
 _X86 = ("x86_64", "amd64", "i386", "i686")
 _ARM = ("aarch64", "arm64")
 _INTERESTING = (
@@ -68,9 +71,47 @@ def describe(machine: str, target: str, features: Mapping[str, bool]) -> Isa:
     return Isa(machine, target, have, tuple(widths), True, 32)
 
 
+def extension(found: Isa, precision: str, bits: int) -> Extension | None:
+    """Return what a CPU works on a precision with at a vector width; None if it has nothing, or needs nothing."""
+    for entry in EXTENSIONS:
+        usable = entry.family == found.family and bits in entry.vector_bits and bits in found.vector_bits
+        if usable and entry.precision == precision and set(entry.features) <= set(found.features):
+            return entry
+    return None
+
+
+def widths(found: Isa, precision: str) -> tuple[int, ...]:
+    """Return the vector widths at which a CPU works on a precision, ascending; empty if it cannot at all.
+
+    Scalars are not listed; where a CPU has no vectors that are known, the width of an element stands for them.
+    """
+    if precision not in {entry.precision for entry in EXTENSIONS}:
+        return found.vector_bits or (8 * catalog.precision(precision).bytes,)
+    return tuple(bits for bits in found.vector_bits if extension(found, precision, bits))
+
+
+def needs(found: Isa, precision: str) -> str:
+    """Return which instructions would work on a precision, in words."""
+    known = {
+        f"{entry.mnemonic} ({entry.name})": None
+        for entry in EXTENSIONS
+        if entry.precision == precision and entry.family == found.family
+    }
+    return " or ".join(known) or f"an instruction for it, and this release knows none of {found.family}"
+
+
+def tiles(found: Isa) -> tuple[tuple[str, str], ...]:
+    """Return the matrix units that a CPU has and no probe measures, each with the names of its instruction sets."""
+    present = []
+    for name, features in TILES.items():
+        if set(features) <= set(found.features):
+            present.append((name, ", ".join(f for f in found.features if f.startswith(name.lower()))))
+    return tuple(present)
+
+
 @cache
 def host() -> Isa:
-    """Return the instruction set of the CPU this runs on."""
+    """Return the instruction set of the CPU this runs on, as LLVM describes it."""
     from llvmlite import binding
 
     return describe(platform.machine(), binding.get_host_cpu_name(), dict(binding.get_host_cpu_features()))

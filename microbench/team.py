@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
@@ -53,6 +54,15 @@ class Timing:
     first_start_ns: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one thread answered the call with this number: a value or an error."""
+
+    call: int
+    value: Any
+    error: BaseException | None
+
+
 class Worker:
     """What one thread owns: its arena, its argument and register blocks. Lives on one CPU."""
 
@@ -68,6 +78,7 @@ class Worker:
         self._slots = np.zeros(REGISTER_SLOTS * SLOT_BYTES + 64, np.uint8)
         start = -self._slots.ctypes.data % 64
         self.registers = self._slots[start : start + REGISTER_SLOTS * SLOT_BYTES]
+        self.point((), 0)
 
     def point(self, arrays: Sequence[int], length: int, step: int = 1) -> None:
         """Let the argument block point to arrays at these offsets of the arena, each `length` bytes long.
@@ -118,10 +129,11 @@ class Team:
         self._control = np.zeros(timed.CONTROL_WORDS + 8, np.int64)
         start = (-self._control.ctypes.data % 64) // 8
         self._words = self._control[start : start + timed.CONTROL_WORDS]
-        self._answers: queue.SimpleQueue[tuple[int, int, Any, BaseException | None]] = queue.SimpleQueue()
+        self._answers: dict[int, _Answer] = {}
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._jobs: dict[int, queue.SimpleQueue[tuple[int, Callable[[Worker], Any]] | None]] = {}
         self._threads: dict[int, threading.Thread] = {}
-        # Every call has a number and every answer that of its call: what comes in after a call was given up does not
+        # Every call has a number and every answer that of its call: what a call that was given up still brings does not
         # answer the next.
         self._call = 0
         self.pinned = True
@@ -230,54 +242,67 @@ class Team:
 
     def _collect(self, cpus: Iterable[int]) -> dict[int, Any]:
         """Wait for the answers of this call, all of them, even when one thread failed or the user interrupts."""
-        missing = set(cpus)
-        results: dict[int, Any] = {}
-        failure: BaseException | None = None
         interrupt: BaseException | None = None
-        while missing:
+        while True:
             try:
-                call, cpu, value, error = self._answers.get(timeout=LIFE_SIGN_SECONDS)
-            except queue.Empty:
-                dead = {cpu for cpu in missing if not self._threads[cpu].is_alive()}
-                if not dead or not self._answers.empty():
-                    continue
-                missing -= dead
-                call, cpu, value = self._call, min(dead), None
-                error = TeamError(f"the thread of CPU {cpu} died")
+                answers = self._wait(cpus)
+                break
             except BaseException as caught:
                 # Threads inside compiled code cannot be interrupted; the abort word brings those at the barrier back.
                 self._words[timed.ABORT] = 1
                 interrupt = caught
-                continue
-            if call != self._call:
-                continue
-            missing.discard(cpu)
-            results[cpu] = value
-            if error is not None:
-                self._words[timed.ABORT] = 1
-                if failure is None or isinstance(failure, _CalledBack):
-                    failure = error
         if interrupt is not None:
             raise interrupt
-        if failure is None:
-            return results
+        errors = [answer.error for answer in answers.values() if answer.error is not None]
+        if not errors:
+            return {cpu: answer.value for cpu, answer in answers.items()}
+        failure = next((error for error in errors if not isinstance(error, _CalledBack)), errors[0])
         if isinstance(failure, TeamError | MemoryError):
             raise failure
         raise TeamError(f"a thread of the team failed: {type(failure).__name__}: {failure}") from failure
+
+    def _wait(self, cpus: Iterable[int]) -> dict[int, _Answer]:
+        """Wait until each thread has answered this call or is dead. Can be interrupted anywhere and begun again.
+
+        Answers stay where the threads leave them; what the queue brings only says that it is time to look. If a signal
+        is handled just after something was taken from it, that costs a moment, and no answer.
+        """
+        found: dict[int, _Answer] = {}
+        while True:
+            dead = {cpu for cpu in cpus if not self._threads[cpu].is_alive()}
+            # Looked for after that: whoever died has left its answer before, or will leave none.
+            for cpu in cpus:
+                answer = self._answers.get(cpu)
+                if answer is None or answer.call != self._call:
+                    if cpu not in dead:
+                        continue
+                    answer = _Answer(self._call, None, TeamError(f"the thread of CPU {cpu} died"))
+                found[cpu] = answer
+                if answer.error is not None:
+                    self._words[timed.ABORT] = 1
+            if all(cpu in found for cpu in cpus):
+                return found
+            with contextlib.suppress(queue.Empty):
+                self._wake.get(timeout=LIFE_SIGN_SECONDS)
+
+    def _answer(self, cpu: int, answer: _Answer) -> None:
+        self._answers[cpu] = answer
+        self._wake.put(None)
 
     def _serve(self, cpu: int, size: int) -> None:
         try:
             worker = Worker(cpu, size)
         except BaseException as error:
-            self._answers.put((0, cpu, None, error))
+            self._answer(cpu, _Answer(0, None, error))
             return
-        self._answers.put((0, cpu, worker.pinned, None))
+        self._answer(cpu, _Answer(0, worker.pinned, None))
         while (order := self._jobs[cpu].get()) is not None:
             call, job = order
             try:
-                self._answers.put((call, cpu, job(worker), None))
+                answer = _Answer(call, job(worker), None)
             except BaseException as error:
-                self._answers.put((call, cpu, None, error))
+                answer = _Answer(call, None, error)
+            self._answer(cpu, answer)
         worker.arena.close()
 
 

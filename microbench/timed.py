@@ -124,6 +124,9 @@ def timed(
     int
         :data:`DONE`, :data:`ABORTED` or :data:`LATE`.
     """
+    # Called back before it came: its peers have left the barrier, and its arrival would open it for nobody else.
+    if _look(control, ABORT) != 0:
+        return ABORTED
     if warm > 0:
         _call(loop, arguments, warm)
     _arrive(control, ARRIVED)

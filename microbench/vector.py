@@ -20,6 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from microbench.assembly import Counts
+from microbench.catalog import Extension
 from microbench.clock import opaque
 
 ARRAYS = 3
@@ -38,12 +39,33 @@ _I8 = ir.IntType(8)
 _ELEMENTS = {
     "fp64": (ir.DoubleType(), 64, "f64"),
     "fp32": (ir.FloatType(), 32, "f32"),
+    "fp16": (ir.HalfType(), 16, "f16"),
+    # Of the accumulators of their dot products. What is multiplied comes in registers of the same type, as bits.
+    "bf16": (ir.FloatType(), 32, "f32"),
+    "int8": (ir.IntType(32), 32, "i32"),
     # Scalars of general registers: addresses, indices and sums that may wrap round.
     "int64": (_I64, 64, "i64"),
     "int32": (ir.IntType(32), 32, "i32"),
 }
+_OPERAND_BITS = {"bfloat": 16, "i8": 8}
 _ARM = ("aarch64", "arm64")
 _SINK_CONSTRAINT = {"x86_64": "v", "amd64": "v", "aarch64": "w", "arm64": "w"}
+
+
+class _Named(ir.Type):  # type: ignore[misc]
+    """An element type by LLVM's name of it, since llvmlite has no bfloat."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _to_string(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Named) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 class Emitter:
@@ -96,14 +118,45 @@ class Emitter:
 
     def fma(self, accumulator: Any, x: Any, a: Any) -> Any:
         """Return accumulator * x + a, rounded once."""
-        function = cgutils.get_or_insert_function(
-            self.builder.module, ir.FunctionType(self.type, [self.type] * 3), f"llvm.fma.{self._suffix}"
-        )
-        return self.builder.call(function, [accumulator, x, a])
+        return self._intrinsic("fma", accumulator, x, a)
 
     def mul_add_unfused(self, accumulator: Any, x: Any, a: Any) -> Any:
         """Return accumulator * x + a in two instructions, rounded twice."""
         return self.builder.fadd(self.builder.fmul(accumulator, x), a)
+
+    def add(self, accumulator: Any, x: Any, a: Any) -> Any:
+        """Return a - accumulator: an addition in every respect, and done twice it changes nothing."""
+        return self.builder.fsub(a, accumulator)
+
+    def mul(self, accumulator: Any, x: Any, a: Any) -> Any:
+        """Return accumulator * x."""
+        return self.builder.fmul(accumulator, x)
+
+    def divide(self, operand: Any, x: Any, a: Any) -> Any:
+        """Return a / operand."""
+        return self.builder.fdiv(a, operand)
+
+    def sqrt(self, operand: Any, x: Any, a: Any) -> Any:
+        """Return the square root of the operand."""
+        return self._intrinsic("sqrt", operand)
+
+    def dot(self, extension: Extension, accumulator: Any, x: Any, a: Any) -> Any:
+        """Return accumulator + x . a by the instruction of an extension; x and a are bits of any type."""
+        if extension.intrinsic:
+            element = _Named(extension.operand)
+            operand = ir.VectorType(element, 8 * self.bytes // _OPERAND_BITS[extension.operand])
+            function = cgutils.get_or_insert_function(
+                self.builder.module, ir.FunctionType(self.type, [self.type, operand, operand]), extension.intrinsic
+            )
+            bits = [self.builder.bitcast(value, operand) for value in (x, a)]
+            return self.builder.call(function, [accumulator, *bits])
+        function = ir.FunctionType(self.type, [self.type] * 3)
+        return self.builder.asm(function, extension.assembly, extension.constraints, [x, a, accumulator], False)
+
+    def opaque(self, value: Any) -> Any:
+        """Return `value`, of which LLVM then knows nothing, without spending an instruction on it."""
+        function = ir.FunctionType(self.type, [self.type])
+        return self.builder.asm(function, "", f"={self._sink},0", [value], True)
 
     def sink(self, value: Any) -> None:
         """Force `value` into a register without spending an instruction on it."""
@@ -132,6 +185,14 @@ class Emitter:
         """Return `value` through an empty inline assembly that wants it in a vector register."""
         function = ir.FunctionType(self.type, [self.type])
         return self.builder.call(ir.InlineAsm(function, "", f"={self._sink},0", side_effect=True), [value])
+
+    def _intrinsic(self, name: str, *arguments: Any) -> Any:
+        function = cgutils.get_or_insert_function(
+            self.builder.module,
+            ir.FunctionType(self.type, [self.type] * len(arguments)),
+            f"llvm.{name}.{self._suffix}",
+        )
+        return self.builder.call(function, arguments)
 
     def _at(self, pointer: Any, offset: int) -> Any:
         return self.builder.gep(pointer, [ir.Constant(_I64, offset)], source_etype=_I8)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 from llvmlite import binding, ir
 
+from microbench.isa import Isa
 from microbench.vector import Loop, emit
 
 _I64 = ir.IntType(64)
@@ -22,32 +23,45 @@ class Target:
     family: str
     vector_bits: tuple[int, ...]
     accumulators: tuple[int, ...]
+    extensions: tuple[str, ...] = ()
+    """LLVM's names of the extensions of the catalogue that the CPU has."""
 
     def __str__(self) -> str:
         return self.cpu
 
+    @property
+    def isa(self) -> Isa:
+        """What the probes would know of it."""
+        return Isa(
+            self.family, self.cpu, self.extensions, self.vector_bits, True, 32 if self.accumulators[-1] > 14 else 16
+        )
 
-def _x86(cpu: str, vector_bits: tuple[int, ...], accumulators: tuple[int, ...]) -> Target:
-    return Target(cpu, "x86_64-unknown-linux-gnu", "x86_64", "x86", vector_bits, accumulators)
+
+def _x86(cpu: str, vector_bits: tuple[int, ...], accumulators: tuple[int, ...], *extensions: str) -> Target:
+    return Target(cpu, "x86_64-unknown-linux-gnu", "x86_64", "x86", vector_bits, accumulators, extensions)
 
 
-def _arm(cpu: str, triple: str = "aarch64-unknown-linux-gnu", machine: str = "aarch64") -> Target:
+def _arm(cpu: str, *extensions: str, triple: str = "aarch64-unknown-linux-gnu", machine: str = "aarch64") -> Target:
     # Multiply-adds of aarch64 overwrite the addend, so that chains need copies of it and fewer fit than on x86.
-    return Target(cpu, triple, machine, "arm", (128,), (8, 12))
+    return Target(cpu, triple, machine, "arm", (128,), (8, 12), extensions)
 
 
 NEHALEM = _x86("nehalem", (128,), (8, 12))
 HASWELL = _x86("haswell", (128, 256), (8, 12, 14))
 BULLDOZER = _x86("bdver2", (128, 256), (8, 12, 14))
 SKYLAKE = _x86("skylake-avx512", (128, 256, 512), (8, 12, 24))
-ICELAKE = _x86("icelake-server", (128, 256, 512), (8, 12, 24))
+ICELAKE = _x86("icelake-server", (128, 256, 512), (8, 12, 24), "avx512vnni", "avx512vl")
+SAPPHIRE = _x86(
+    "sapphirerapids", (128, 256, 512), (8, 12, 24), "avx512vnni", "avx512vl", "avx512bf16", "avx512fp16", "avxvnni"
+)
+ALDERLAKE = _x86("alderlake", (128, 256), (8, 12, 14), "avxvnni")
 KNIGHTS = _x86("knl", (128, 256, 512), (8, 12, 14))
 ZEN3 = _x86("znver3", (128, 256), (8, 12, 14))
-ZEN4 = _x86("znver4", (128, 256, 512), (8, 12, 24))
-NEOVERSE = _arm("neoverse-v2")
-APPLE = _arm("apple-m1", "arm64-apple-macosx", "arm64")
+ZEN4 = _x86("znver4", (128, 256, 512), (8, 12, 24), "avx512vnni", "avx512vl", "avx512bf16")
+NEOVERSE = _arm("neoverse-v2", "fullfp16", "bf16", "dotprod")
+APPLE = _arm("apple-m1", "fullfp16", "dotprod", triple="arm64-apple-macosx", machine="arm64")
 
-WITH_FMA = (HASWELL, BULLDOZER, SKYLAKE, ICELAKE, KNIGHTS, ZEN3, NEOVERSE, APPLE)
+WITH_FMA = (HASWELL, BULLDOZER, SKYLAKE, ICELAKE, SAPPHIRE, ALDERLAKE, KNIGHTS, ZEN3, NEOVERSE, APPLE)
 
 
 def assembly_for(target: Target, loop: Loop, attributes: str = "") -> str:

@@ -16,6 +16,7 @@ from ert.roofline.model import (
     Gather,
     Grade,
     Host,
+    InstructionLatency,
     IntensityPoint,
     Latency,
     LatencyCurve,
@@ -309,6 +310,75 @@ def zen4_results(**changes: object) -> Results:
         **changes,
     }
     return Results(**fields)  # type: ignore[arg-type]
+
+
+ZEN4_CEILINGS = {
+    "fma_add_2_1": 73.4, "fma_add_1_1": 88.0, "fma_add_1_2": 58.7, "mul_add_unfused": 58.7, "add": 29.4, "mul": 29.3,
+    "divide": 3.27, "sqrt": 1.84,
+}  # fmt: skip
+"""GFLOP/s of one core in fp64 at 512 bits; twice that in fp32 but for division and root."""
+
+ZEN4_CYCLES = {("fp64", "fma"): 4.02, ("fp64", "add"): 3.01, ("fp32", "fma"): 4.02, ("bf16", "dot"): 6.05,
+               ("int8", "dot"): 4.03}  # fmt: skip
+
+
+def zen4_ceilings() -> Roofline:
+    """Return :func:`zen4` with the ceilings and dot products of such a core as a sweep finds them."""
+    bare = machine(
+        {**ZEN4_COMPUTE, "bf16": {512: 235.0, 128: 117.0}, "int8": {512: 470.0, 256: 469.0}},
+        ZEN4_MEMORY,
+        {ONE: {"L1": 1, "L2": 1, "L3": 1, "DRAM": 1}, BOTH: {"DRAM": 5 / 3}},
+        capacities=ZEN4_CAPACITIES,
+        declared=ZEN4_DECLARED,
+    )
+    bare = _renamed_dots(bare)
+    extra = []
+    for team in (ONE, BOTH):
+        for precision, factor in (("fp64", 1.0), ("fp32", 2.0)):
+            for name, rate in ZEN4_CEILINGS.items():
+                if team == ONE or name.startswith("fma_add"):
+                    extra.append(_ceiling(team, precision, name, rate * factor * team.cores, above=rate > 60))
+    for precision, instructions, rates in (
+        ("fp64", "fma", {1: 14.7, 2: 29.4, 4: 58.6}),
+        ("fp32", "fma", {1: 29.3, 2: 58.7, 4: 117.1}),
+        ("bf16", "dot", {1: 39.4, 2: 78.2, 4: 157.0}),
+        ("int8", "dot", {1: 117.0, 2: 235.0, 4: 469.0}),
+    ):
+        extra += [_ceiling(ONE, precision, instructions, rate, chains) for chains, rate in rates.items()]
+    latencies = tuple(
+        InstructionLatency(
+            f"{precision} {name} 512-bit", precision, name, 512, ONE, cycles, estimate(CLOCK / cycles),
+            None if name == "add" else 8 if precision == "bf16" else 4, True,
+        )
+        for (precision, name), cycles in ZEN4_CYCLES.items()
+    )  # fmt: skip
+    return replace(bare, compute=(*bare.compute, *extra), instruction_latencies=latencies)
+
+
+def _renamed_dots(roofline: Roofline) -> Roofline:
+    """Call the arithmetic of bf16 and int8 what it is."""
+
+    def renamed(roof: ComputeRoof) -> ComputeRoof:
+        if roof.precision not in ("bf16", "int8"):
+            return roof
+        return replace(roof, name=roof.name.replace("fma", "dot"), instructions="dot")
+
+    return replace(
+        roofline,
+        compute=tuple(renamed(roof) for roof in roofline.compute),
+        ridges=tuple(replace(ridge, compute=renamed(ridge.compute)) for ridge in roofline.ridges),
+        points=tuple(point for point in roofline.points if point.precision in ("fp64", "fp32")),
+    )
+
+
+def _ceiling(
+    team: Team, precision: str, instructions: str, rate: float, chains: int = 0, above: bool = False
+) -> ComputeRoof:
+    words = f", {chains} chain{'s' if chains > 1 else ''}" if chains else ""
+    return ComputeRoof(
+        f"{precision} {instructions} 512-bit{words}", precision, instructions, 512, chains or 16, team,
+        estimate(rate * GIGA, cores=team.cores), True, above=above, few_chains=bool(chains),
+    )  # fmt: skip
 
 
 def server() -> Roofline:

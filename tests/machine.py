@@ -21,7 +21,10 @@ class SyntheticMachine:
     bytes. Every sample is slowed by a half-normal of `noise`, and `slow(round_elapsed)` may slow it further.
     """
 
-    peaks: dict[str, float] = field(default_factory=lambda: {"fp64": 48e9, "fp32": 96e9})
+    peaks: dict[str, float] = field(default_factory=lambda: {"fp64": 48e9, "fp32": 96e9, "bf16": 192e9, "int8": 384e9})
+    instructions: dict[str, float] = field(
+        default_factory=lambda: {"add": 0.5, "mul": 0.5, "divide": 0.1, "sqrt": 0.05, "fma_add_1_2": 0.9}
+    )
     levels: tuple[tuple[str, float, float], ...] = (
         ("L1", 192e9, 32 << 10),
         ("L2", 96e9, 1 << 20),
@@ -69,7 +72,8 @@ class SyntheticMachine:
     def peak(self, case: Case) -> float:
         """FLOP/s of one thread."""
         chains = min(1.0, case.accumulators / self.chains_needed)
-        return self.peaks[case.precision] * chains * min(1.0, case.vector_bits / self.best_bits)
+        share = self.instructions.get(case.instructions, 1.0)
+        return self.peaks[case.precision] * share * chains * min(1.0, case.vector_bits / self.best_bits)
 
     def level(self, case: Case, larger: float = 1.0) -> str:
         """Where the working set lies, with capacities so many times those of the bandwidth."""
@@ -112,7 +116,11 @@ class SyntheticMachine:
         code = Code("mismatch", "fma 63 instead of 64") if self.unverified(case) else Code("verified")
         threads = case.team.threads
         if case.probe == "compute":
-            return Work(flop=1000 * threads), code
+            kind = catalog.instruction(case.instructions)
+            lanes = case.vector_bits // (8 * catalog.precision(case.precision).bytes)
+            steps = 60 * case.accumulators
+            flop = steps * lanes * sum(catalog.STEPS[step].flop for step in kind.steps) // len(kind.steps)
+            return Work(flop=flop * threads, events=steps * threads), code
         if case.probe in ("latency", "gather", "stride", "overhead"):
             return self.irregular_work(case), code
         mix = catalog.mix(case.mix)
@@ -140,11 +148,12 @@ class SyntheticMachine:
         work, _ = self.describe(case)
         threads = case.team.threads
         seconds = 0.0
-        if work.events:
+        counted = case.probe in ("latency", "gather", "stride", "overhead")
+        if counted:
             seconds = self.irregular_seconds(case, work)
         if work.flop and case.probe != "memory":
             seconds = work.flop / threads / self.peak(case)
-        if case.probe != "compute" and not work.events:
+        if case.probe != "compute" and not counted:
             seconds = max(seconds, work.program_bytes / threads / self.bandwidth(case))
         seconds *= passes * (1 + abs(self._random.gauss(0, self.noise))) * self.slow(self.now)
         self.now += 1.25 * seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from types import TracebackType
@@ -16,7 +16,7 @@ from llvmlite import binding
 from ert.measure.noise import disturbances
 from ert.measure.sampling import Timing
 from ert.roofline.model import Case, Code, CodeStatus, Toolchain, Work
-from microbench import assembly, isa
+from microbench import assembly, catalog, confirm, isa
 from microbench.clock import now_ns
 from microbench.probes import compute, intensity, irregular, latency, memory, overhead
 from microbench.probes.probe import Probe
@@ -24,7 +24,7 @@ from microbench.team import Team as Threads
 from microbench.team import TeamError, Worker
 from microbench.vector import Machinecode, compile_loop
 
-__all__ = ["Bench", "TeamError", "toolchain"]
+__all__ = ["Bench", "TeamError", "doubts", "missing", "toolchain", "widths"]
 
 WARM_SHARE = 16
 """A loop on registers runs 1/16 of its sample untimed first, so that the core has left its idle state."""
@@ -67,7 +67,7 @@ class Bench:
     """
 
     def __init__(self, arenas: Mapping[int, int]) -> None:
-        found = isa.host()
+        found, _ = confirm.host()
         self._family = found.family
         self.registers, self.fma = found.registers, found.fma
         """Vector registers that code can name, and whether a multiply-add is one instruction."""
@@ -240,7 +240,7 @@ def _counts(counts: assembly.Counts) -> tuple[tuple[str, int], ...]:
 
 def toolchain() -> Toolchain:
     """Return what makes the code on this machine and which instruction sets it uses."""
-    found = isa.host()
+    found, _ = confirm.host()
     try:
         own = metadata.version("ert-roofline")
     except metadata.PackageNotFoundError:
@@ -254,3 +254,26 @@ def toolchain() -> Toolchain:
         ("numpy", metadata.version("numpy")),
     )
     return Toolchain(versions, found.target, found.features, found.vector_bits)
+
+
+def widths() -> dict[str, tuple[int, ...]]:
+    """Return the vector widths at which this CPU works on each precision; precisions that it has not are left out."""
+    found, _ = confirm.host()
+    every = {precision.name: isa.widths(found, precision.name) for precision in catalog.PRECISIONS}
+    return {name: bits for name, bits in every.items() if bits}
+
+
+def missing(precisions: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return which of these precisions this CPU cannot work on and what it would need; and what has no probe yet."""
+    found, _ = confirm.host()
+    absent = [(name, isa.needs(found, name)) for name in precisions if not isa.widths(found, name)]
+    absent += [
+        (f"{name} tiles", f"a probe of their own: this CPU has them ({features}), this release cannot measure them")
+        for name, features in isa.tiles(found)
+    ]
+    return tuple(absent)
+
+
+def doubts() -> tuple[str, ...]:
+    """Return in sentences what LLVM says that this CPU can do and what then failed."""
+    return confirm.host()[1]

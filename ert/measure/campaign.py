@@ -11,7 +11,7 @@ from ert.measure import irregular, plan
 from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.roofline.caches import cache_capacities
-from ert.roofline.fit import curve_measurements, rates
+from ert.roofline.fit import curve_measurements, rates, team_words
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Sample, Seconds, Team, Toolchain
 
@@ -22,7 +22,7 @@ PREPASS_TURNS = 3
 """Turns over the candidates of a choice; in turn, so that a slow spell of the machine meets all of them."""
 
 NEAR_PEAK = 0.985
-"""Widths this near the best multiply-add rate count as equal to it when the intensity sweep chooses among them."""
+"""Widths this near the best multiply-add rate count as equal to it when ceilings and the intensity sweep choose."""
 
 
 CHOICE_BYTES = 16 << 10
@@ -98,6 +98,10 @@ class Campaign:
         What an interrupted sweep measured already.
     notes : sequence of str
         Stored with the result.
+    absent : sequence of (str, str)
+        What cannot be measured here, and what it would need; stored with the result.
+    widths : mapping of str to sequence of int, optional
+        Vector widths at which the CPU works on each precision. Without it, fp64 and fp32 at those of the toolchain.
     expected_seconds : float
         For the listener, until the number of visits is known.
     scaling : mapping of Team to int
@@ -121,6 +125,8 @@ class Campaign:
         listener: Listener,
         earlier: Sequence[Measurement] = (),
         notes: Sequence[str] = (),
+        absent: Sequence[tuple[str, str]] = (),
+        widths: Mapping[str, Sequence[int]] | None = None,
         expected_seconds: float = 0.0,
         scaling: Mapping[Team, int] | None = None,
     ) -> None:
@@ -131,7 +137,11 @@ class Campaign:
         self._started, self._elapsed = started, elapsed
         self._recorder, self._listener = recorder, listener
         self._effort = plan.effort(settings.effort)
-        self._precisions = plan.precisions(settings.precisions)
+        if widths is None:
+            widths = {name: toolchain.vector_bits or (plan.scalar_bits(name),) for name in ("fp64", "fp32")}
+        self._widths = {name: widths[name] for name in plan.precisions(settings.precisions) if name in widths}
+        self._ordinary = [name for name in self._widths if not plan.is_dot(name)]
+        self._absent = tuple(absent)
         self._measured: dict[Case, Measurement] = {}
         self._earlier = {measurement.case: measurement for measurement in earlier}
         self._visits = self._steps = 0
@@ -166,6 +176,7 @@ class Campaign:
             measurements=tuple(self._measured.values()),
             settings=self._settings.stored(),
             notes=self._notes,
+            absent=self._absent,
             seconds=seconds,
             complete=complete,
         )
@@ -174,8 +185,9 @@ class Campaign:
         """Make the choices and visit every case once, so that an early stop leaves complete roofs."""
         chosen = self._choose_compute()
         for team in self._teams:
-            group = plan.compute_cases(team, self._precisions, chosen.accumulators, self._fma)
-            yield self._round(0, group)
+            yield self._round(
+                0, plan.compute_cases(team, self._widths, chosen.accumulators, self._registers, self._fma)
+            )
         levels: dict[Team, dict[str, int]] = {}
         curves = {
             team: plan.curve_cases(
@@ -196,11 +208,12 @@ class Campaign:
             for level, size in levels[team].items():
                 mixes = plan.mixes_of(level, self._fma)
                 yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
+        yield from self._ceilings(chosen)
         yield from self._irregular(levels, widths)
         if not self._fma:
             return
         for team in self._teams:
-            for precision in self._precisions:
+            for precision in self._ordinary:
                 bits = self._intensity_bits(precision, widths)
                 for level, size in levels[team].items():
                     yield self._round(
@@ -229,16 +242,47 @@ class Campaign:
         for team, size in self._scaling.items():
             yield self._round(0, irregular.scaling_cases(team, levels[most], widths, size))
 
+    def _ceilings(self, chosen: Chosen) -> Iterator[Sequence[Case]]:
+        """Visit what lies under the compute roofs and beside them: other instructions, mixes, and few chains.
+
+        Mixes are measured by every team. The others belong to a core and not to how many there are, so the smallest
+        team stands for all.
+        """
+        least = min(self._teams, key=lambda team: team.threads)
+        for precision in self._widths:
+            near = self._near_peak(precision)
+            bits = max(near)
+            if plan.is_dot(precision):
+                chains = plan.DOT_CHAINS[self._registers]
+            else:
+                chains = chosen.accumulators.get(bits, min(chosen.accumulators.values()))
+                yield self._round(0, plan.instruction_cases(least, precision, bits, chains, self._registers, self._fma))
+            yield self._round(0, plan.chain_cases(least, precision, bits, chains, self._effort.chains, self._fma))
+            if self._fma and not plan.is_dot(precision):
+                for width in near if self._effort.every_width else [bits]:
+                    number = chosen.accumulators.get(width, chains)
+                    for team in self._teams:
+                        yield self._round(0, plan.mix_cases(team, precision, width, number, self._registers))
+
     # ----------------------------------------------------------------------------------------- the choices
 
     def _choose_compute(self) -> Chosen:
-        team, precision = self._teams[0], self._precisions[0]
+        team = self._teams[0]
         leader = replace(team, name="one", cpus=team.cpus[:1], cores=1)
-        widths = self._toolchain.vector_bits or (plan.scalar_bits(precision),)
-        known = {m.case.vector_bits: m.case.accumulators for m in self._earlier.values() if m.case.probe == "compute"}
-        accumulators = {}
-        for bits, cases in plan.chain_candidates(leader, precision, widths, self._registers, self._fma).items():
-            accumulators[bits] = known.get(bits) or self._best(cases).accumulators
+        accumulators: dict[int, int] = {}
+        for precision in self._ordinary:
+            usual = plan.instruction_of(precision, self._fma)
+            candidates = plan.chain_candidates(leader, precision, self._widths[precision], self._registers, self._fma)
+            for bits, cases in candidates.items():
+                # Ceilings of few chains are no choice that was made.
+                known = [
+                    m.case.accumulators
+                    for m in self._earlier.values()
+                    if m.case.probe == "compute" and (m.case.instructions, m.case.vector_bits) == (usual, bits)
+                ]
+                if bits not in accumulators:
+                    accumulators[bits] = max(known) if known else self._best(cases).accumulators
+        widths = self._toolchain.vector_bits or (64,)
         curve = [m.case for m in self._earlier.values() if m.case.probe == "memory" and not m.case.level]
         if curve:
             return Chosen(accumulators, curve[0].vector_bits)
@@ -260,20 +304,24 @@ class Campaign:
                     widths[level, mix] = known.get((level, mix)) or self._best(cases).vector_bits
         return widths
 
-    def _intensity_bits(self, precision: str, widths: Mapping[tuple[str, str], int]) -> int:
-        """Return the width of the intensity sweep: one that reaches the peak, and among those the best at loading."""
+    def _near_peak(self, precision: str) -> list[int]:
+        """Return the widths that reach the peak of a precision, or about."""
+        usual = plan.instruction_of(precision, self._fma)
         peaks: dict[int, float] = {}
         for measurement in self._measured.values():
             case = measurement.case
-            if case.probe == "compute" and case.precision == precision and measurement.valid:
+            if (case.probe, case.precision, case.instructions) == ("compute", precision, usual) and measurement.valid:
                 rate = rates(measurement, measurement.work.flop).best / case.team.threads
                 peaks[case.vector_bits] = max(rate, peaks.get(case.vector_bits, 0.0))
         best = max(peaks.values(), default=0.0)
-        good = [bits for bits, peak in peaks.items() if peak >= NEAR_PEAK * best]
+        near = sorted(bits for bits, peak in peaks.items() if peak >= NEAR_PEAK * best)
+        return near or [max(self._widths[precision])]
+
+    def _intensity_bits(self, precision: str, widths: Mapping[tuple[str, str], int]) -> int:
+        """Return the width of the intensity sweep: one that reaches the peak, and among those the best at loading."""
+        near = self._near_peak(precision)
         favourite = widths.get(("L1", "load"), 0)
-        if favourite in good:
-            return favourite
-        return max(good, default=max(self._toolchain.vector_bits))
+        return favourite if favourite in near else max(near)
 
     def _best(self, cases: Sequence[Case]) -> Case:
         """Return the case with the fastest sample; nothing of this is stored."""
@@ -316,11 +364,12 @@ class Campaign:
                 continue
             self._listener.step(self._visits, describe(case), self._seconds_left())
             after = visit(self._instrument, measurement, number, self._how(case), self._elapsed)
+            # First, so that an interruption while it is written down does not lose it here.
+            self._measured[case] = after
             for sample in after.samples[len(measurement.samples) :]:
                 self._recorder.sample(case, sample)
             if after.error:
                 self._recorder.error(case, after.error)
-            self._measured[case] = after
         return cases
 
     def _rounds(self, case: Case) -> int:
@@ -349,7 +398,6 @@ class Campaign:
 
 def describe(case: Case) -> str:
     """Return the few words that tell a person which case is being measured."""
-    threads = "1 thread" if case.team.threads == 1 else f"{case.team.threads} threads"
     match case.probe:
         case "compute":
             what = f"{case.precision} {case.instructions} {case.vector_bits}-bit"
@@ -366,4 +414,4 @@ def describe(case: Case) -> str:
             what = f"overhead, {dict(case.parameters)['until']}"
         case _:
             what = f"{case.level or 'curve'} {case.mix}"
-    return f"{what}, {threads}"
+    return f"{what}, {team_words(case.team)}"

@@ -30,8 +30,28 @@ ACCUMULATORS = {16: (8, 10, 12, 14), 32: (8, 12, 16, 24)}
 """Numbers of chains tried, by how many vector registers code can name; two hold the multiplier and the addend. A core
 needs latency x pipes of them: 8 (4 x 2) to 18 (9 x 2, A64FX); more help where the scheduler is not perfect."""
 
+DOT_CHAINS = {16: 12, 32: 20}
+"""Chains of dot products, by vector registers: latency x pipes is 12 on Zen 4 (6 x 2), up to 20 on Neoverse V (5 x 4);
+unlike multiply-adds on some CPUs they never need a register besides."""
+
+UNCHAINED = 8
+"""Registers that take the results of operations which do not wait for each other: any number would do."""
+
+SINGLE_CHAINS = {16: 8, 32: 24}
+"""Most chains of an addition or multiplication alone, by vector registers. No core with 16 of them needs more than 8
+(4 x 2); without three-operand instructions each step takes a copy besides."""
+
+SPARE_REGISTERS = {16: 4, 32: 8}
+"""Registers that the chains of a mix leave to operands and copies."""
+
+ALL = "all"
+"""For ``--precisions``: whatever the CPU has."""
+
 OUTSIDE = 2
 """A working set this many times a cache is well outside of it, and a half of it well inside."""
+
+COMPUTE_VISITS = 10
+"""Compute roofs and ceilings of one precision and team, on average; used with the following."""
 
 EXPECTED_VISIT = {"fixed": 1.5e-3, "fill_bytes_per_s": 6e9, "stream_bytes_per_s": 15e9}
 """Rough costs used only to say how long a sweep will take before it has begun."""
@@ -53,6 +73,10 @@ class Effort:
         Times that every case is visited.
     samples : int
         Samples a visit.
+    chains : tuple of int
+        Numbers of dependent chains whose ceilings are measured.
+    every_width : bool
+        Whether mixes are measured at each vector width that reaches the peak, or at the widest such alone.
     """
 
     name: str
@@ -60,10 +84,12 @@ class Effort:
     multiply_adds: tuple[int, ...]
     rounds: int
     samples: int
+    chains: tuple[int, ...] = (1, 2, 4, 8, 16)
+    every_width: bool = True
 
 
 EFFORTS = (
-    Effort("quick", 2, (1, 4, 16, 64), rounds=3, samples=1),
+    Effort("quick", 2, (1, 4, 16, 64), rounds=3, samples=1, chains=(1, 4, 8), every_width=False),
     Effort("default", 4, MULTIPLY_ADDS, rounds=5, samples=2),
     Effort("thorough", 8, MULTIPLY_ADDS, rounds=20, samples=3),
 )
@@ -82,7 +108,7 @@ class Settings:
     cpus : str
         List of logical CPUs the sweep may use; empty for all that the process may use.
     precisions : str
-        Comma-separated names.
+        Comma-separated names, or ``all``.
     seed : int
         Order of the cases within a round.
     max_memory : int
@@ -92,7 +118,7 @@ class Settings:
     effort: str = "default"
     threads: str = "1,all"
     cpus: str = ""
-    precisions: str = "fp64,fp32"
+    precisions: str = ALL
     seed: int = 1
     max_memory: int = 0
 
@@ -129,8 +155,10 @@ def effort(name: str) -> Effort:
 
 
 def precisions(text: str) -> tuple[str, ...]:
-    """Parse ``"fp64,fp32"``; InputError names the known precisions."""
+    """Parse ``"fp64,fp32"``, or ``"all"`` for each that is known; InputError names the known precisions."""
     known = [precision.name for precision in PRECISIONS]
+    if text.strip() == ALL:
+        return tuple(known)
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not names:
         raise InputError(f"--precisions names none; known: {', '.join(known)}")
@@ -275,8 +303,18 @@ def scalar_bits(precision: str) -> int:
     return 8 * catalog.precision(precision).bytes
 
 
-def instruction_of(fma: bool) -> str:
-    """Return the conventional arithmetic of the roofs: multiply-add, in two instructions where there is no one."""
+def is_dot(precision: str) -> bool:
+    """Whether a precision's arithmetic is dot products alone."""
+    return bool(catalog.precision(precision).accumulated)
+
+
+def instruction_of(precision: str, fma: bool) -> str:
+    """Return the conventional arithmetic of a precision's roof.
+
+    Dot products, or multiply-adds, in two instructions where the CPU has no one for them.
+    """
+    if is_dot(precision):
+        return "dot"
     return "fma" if fma else "mul_add_unfused"
 
 
@@ -287,19 +325,110 @@ def chain_candidates(
     numbers = ACCUMULATORS[registers]
     return {
         bits: tuple(
-            Case("compute", team, precision, instruction_of(fma), vector_bits=bits, accumulators=number)
+            Case("compute", team, precision, instruction_of(precision, fma), vector_bits=bits, accumulators=number)
             for number in numbers
         )
         for bits in widths
     }
 
 
-def compute_cases(team: Team, names: Sequence[str], accumulators: Mapping[int, int], fma: bool) -> tuple[Case, ...]:
-    """Return the compute roofs: each precision at each width with its number of accumulators."""
+def compute_cases(
+    team: Team,
+    widths: Mapping[str, Sequence[int]],
+    accumulators: Mapping[int, int],
+    registers: int,
+    fma: bool,
+) -> tuple[Case, ...]:
+    """Return the compute roofs: each precision at each of its widths and, but for dot products, in scalar code.
+
+    Parameters
+    ----------
+    team : Team
+        Who runs them.
+    widths : mapping of str to sequence of int
+        Vector widths of each precision.
+    accumulators : mapping of int to int
+        Chains by vector width; scalar code takes those of the narrowest vectors, since it needs as many.
+    registers, fma
+        Of the CPU.
+    """
+    cases = []
+    for name, every in widths.items():
+        if is_dot(name):
+            chains = dict.fromkeys(every, DOT_CHAINS[registers])
+        else:
+            chains = {scalar_bits(name): accumulators[min(every)]} | {bits: accumulators[bits] for bits in every}
+        instructions = instruction_of(name, fma)
+        cases += [
+            Case("compute", team, name, instructions, vector_bits=bits, accumulators=number)
+            for bits, number in chains.items()
+        ]
+    return tuple(cases)
+
+
+def mix_cases(team: Team, precision: str, bits: int, chains: int, registers: int) -> tuple[Case, ...]:
+    """Return the mixes of multiply-adds with independent additions at one width.
+
+    Parameters
+    ----------
+    team, precision
+        As of the case.
+    bits : int
+        Vector width.
+    chains : int
+        Chains that multiply-adds alone need; the mixes get as many of these, as far as the registers go.
+    registers : int
+        Vector registers that code can name.
+    """
+    cases = []
+    for kind in catalog.INSTRUCTIONS:
+        shares = len(kind.steps)
+        if len(set(kind.steps)) < 2:
+            continue
+        wanted = math.ceil(chains / kind.steps.count("fma")) * shares
+        most = (registers - SPARE_REGISTERS[registers]) // shares * shares
+        cases.append(
+            Case("compute", team, precision, kind.name, vector_bits=bits, accumulators=max(shares, min(wanted, most)))
+        )
+    return tuple(cases)
+
+
+def instruction_cases(
+    team: Team, precision: str, bits: int, chains: int, registers: int, fma: bool
+) -> tuple[Case, ...]:
+    """Return the ceilings of single instructions at one width, and one chain of each whose steps form chains.
+
+    Parameters
+    ----------
+    team, precision
+        As of the case.
+    bits : int
+        Vector width.
+    chains : int
+        Chains that multiply-adds need.
+    registers, fma
+        Of the CPU.
+    """
+    most = min(chains, SINGLE_CHAINS[registers])
+    cases = []
+    for kind in catalog.instructions_of(precision):
+        if len(set(kind.steps)) > 1 or kind.name == instruction_of(precision, fma) or kind.name in ("fma", "dot"):
+            continue
+        numbers = (chains,) if kind.name == "mul_add_unfused" else (most, 1) if kind.chained else (UNCHAINED,)
+        cases += [
+            Case("compute", team, precision, kind.name, vector_bits=bits, accumulators=number) for number in numbers
+        ]
+    return tuple(cases)
+
+
+def chain_cases(
+    team: Team, precision: str, bits: int, chains: int, numbers: Sequence[int], fma: bool
+) -> tuple[Case, ...]:
+    """Return the conventional arithmetic of a precision with fewer chains than its roof has."""
     return tuple(
-        Case("compute", team, name, instruction_of(fma), vector_bits=bits, accumulators=number)
-        for name in names
-        for bits, number in accumulators.items()
+        Case("compute", team, precision, instruction_of(precision, fma), vector_bits=bits, accumulators=number)
+        for number in numbers
+        if number < chains
     )
 
 
@@ -378,7 +507,7 @@ def expected(host: Host, teams: Sequence[Team], settings: Settings, largest: Map
     for team in teams:
         levels = {level: capacity / OUTSIDE for level, capacity in cache_capacities(host, team.cpus)}
         levels[MEMORY] = float(largest[team])
-        sizes = [0.0] * 3 * len(names)
+        sizes = [0.0] * COMPUTE_VISITS * len(names)
         sizes += list(curve_sizes(largest[team], how.points_per_octave))
         for level, size in levels.items():
             sizes += [2.0 * size] * len(mixes_of(level, True))

@@ -13,6 +13,7 @@ from ert.roofline.model import (
     Curve,
     Estimate,
     Host,
+    InstructionLatency,
     IntensityPoint,
     MemoryRoof,
     Plateau,
@@ -31,7 +32,8 @@ COLUMNS = (
     "bytes_counted", "compute_roof", "memory_roof", "flop_per_byte", "flop_per_s", "unit", "flop_per_cycle_per_core",
     "byte_per_s", "byte_per_cycle_per_core", "median", "spread", "grade", "samples", "verified", "headline",
     "working_set_bytes", "total_working_set_bytes", "first_working_set_bytes", "last_working_set_bytes",
-    "declared_capacity_bytes", "effective_capacity_bytes",
+    "declared_capacity_bytes", "effective_capacity_bytes", "above_headline", "few_chains", "cycles",
+    "saturating_chains",
 )  # fmt: skip
 """Of the table that :func:`rows` returns. New ones are added at the end only."""
 
@@ -70,6 +72,7 @@ def report(results: Results, roofline: Roofline) -> dict[str, Any]:
         "teams": [_team(team) for team in dict.fromkeys(m.case.team for m in results.measurements)],
         "compute_roofs": [_compute_roof(r, name) for r, name in zip(roofline.compute, compute, strict=True)],
         "memory_roofs": [_memory_roof(r, name) for r, name in zip(roofline.memory, memory, strict=True)],
+        "instruction_latencies": [_instruction_latency(latency) for latency in roofline.instruction_latencies],
         "intensity_points": [_intensity_point(point) for point in roofline.points],
         "ridge_points": [
             _ridge_point(
@@ -103,11 +106,12 @@ def rows(document: dict[str, Any]) -> list[dict[str, Any]]:
     -------
     list of dict
         Each has all of :data:`COLUMNS`, None where a column says nothing of its `kind`: ``compute_roof``,
-        ``memory_roof``, ``intensity_point``, ``ridge_point``, ``curve_point``, ``plateau``.
+        ``memory_roof``, ``instruction_latency``, ``intensity_point``, ``ridge_point``, ``curve_point``, ``plateau``.
     """
     table = [
         *(("compute_roof", entry) for entry in document["compute_roofs"]),
         *(("memory_roof", entry) for entry in document["memory_roofs"]),
+        *(("instruction_latency", entry) for entry in document["instruction_latencies"]),
         *(("intensity_point", entry) for entry in document["intensity_points"]),
         *(("ridge_point", entry) for entry in document["ridge_points"]),
     ]
@@ -194,6 +198,25 @@ def _compute_roof(roof: ComputeRoof, name: str) -> dict[str, Any]:
         **certainty(roof.rate),
         "verified": roof.verified,
         "headline": roof.headline,
+        "above_headline": roof.above,
+        "few_chains": roof.few_chains,
+    }
+
+
+def _instruction_latency(latency: InstructionLatency) -> dict[str, Any]:
+    return {
+        "name": latency.name,
+        "precision": latency.precision,
+        "instructions": latency.instructions,
+        "vector_bits": latency.vector_bits,
+        "team": latency.team.name,
+        "threads": latency.team.threads,
+        "cycles": latency.cycles,
+        "saturating_chains": latency.saturating_chains,
+        "spread": latency.rate.spread,
+        "grade": latency.rate.grade,
+        "samples": latency.rate.samples,
+        "verified": latency.verified,
     }
 
 

@@ -17,6 +17,7 @@ from ert.roofline.model import (
     Curve,
     CurvePoint,
     Host,
+    InstructionLatency,
     IntensityPoint,
     Measurement,
     MemoryRoof,
@@ -32,6 +33,13 @@ __all__ = ["MEMORY", "curve_measurements", "describe", "fit", "rates", "traffic_
 
 ABOVE_ROOF = 1.03
 """A point this far above its roof is remarked upon; less is within what two measurements differ by."""
+
+PURE = ("fma", "dot")
+"""Arithmetic that the roof of a precision is known by; where there is none of these, a multiplication and an addition.
+Mixes can be faster, but a kernel needs just their shares to get near, so ridge points stay with these."""
+
+SATURATED = 0.97
+"""A number of chains that gives this much of the best rate keeps the pipes busy; the rest is noise."""
 
 BytesCounted = Literal["program", "traffic"]
 
@@ -51,7 +59,8 @@ def fit(results: Results) -> Roofline:
     measured = [measurement for measurement in results.measurements if measurement.valid and _countable(measurement)]
     teams = tuple(dict.fromkeys(measurement.case.team for measurement in measured))
     curves = tuple(curve for team in teams if (curve := _curve(team, measured, results.host)))
-    compute = _mark_compute([_compute_roof(m) for m in measured if m.case.probe == "compute"])
+    chains = _chain_groups(m for m in measured if m.case.probe == "compute")
+    compute = _mark_compute([roof for group in chains for roof in _compute_roofs(group)])
     memory = _mark_memory(
         [roof for m in measured if m.case.probe == "memory" and m.case.level for roof in _memory_roofs(m, curves)]
     )
@@ -61,8 +70,21 @@ def fit(results: Results) -> Roofline:
         for peak, slope in product(compute, memory)
         if peak.headline and slope.headline and peak.team == slope.team
     )
-    notes = [*_failures(results.measurements), *_high_points(points, compute, memory), *_moved(memory, curves)]
-    roofline = Roofline(compute, memory, points, ridges, curves, tuple(dict.fromkeys(notes)))
+    notes = [
+        *_failures(results.measurements),
+        *_high_points(points, compute, memory),
+        *_moved(memory, curves),
+        *_high_mixes(compute),
+    ]
+    roofline = Roofline(
+        compute,
+        memory,
+        points,
+        ridges,
+        curves,
+        tuple(dict.fromkeys(notes)),
+        instruction_latencies=tuple(found for group in chains if (found := _instruction_latency(group))),
+    )
     return with_irregular(roofline, measured, results.host)
 
 
@@ -79,29 +101,89 @@ def traffic_is_known(level: str, mix: str) -> bool:
 # ------------------------------------------------------------------------------------------------ compute
 
 
-def _compute_roof(measurement: Measurement) -> ComputeRoof:
+def _chain_groups(measured: Iterable[Measurement]) -> list[list[Measurement]]:
+    """Put together what differs in the number of chains alone, the best first, then from few chains to many."""
+    groups: dict[tuple[Team, str, str, int], list[Measurement]] = {}
+    for measurement in measured:
+        case = measurement.case
+        groups.setdefault((case.team, case.precision, case.instructions, case.vector_bits), []).append(measurement)
+    ordered = []
+    for group in groups.values():
+        best = max(group, key=lambda m: (m.code.verified, rates(m, m.work.flop).best))
+        others = sorted((m for m in group if m is not best), key=lambda m: m.case.accumulators)
+        ordered.append([best, *others])
+    return ordered
+
+
+def _compute_roofs(group: Sequence[Measurement]) -> list[ComputeRoof]:
+    """Return the roof of one kind of arithmetic, and a ceiling for each number of chains that is slower."""
+    roofs = []
+    for measurement in group:
+        case, few = measurement.case, measurement is not group[0]
+        name = _compute_name(measurement)
+        if few:
+            name += ", 1 chain" if case.accumulators == 1 else f", {case.accumulators} chains"
+        roofs.append(
+            ComputeRoof(
+                name=name,
+                precision=case.precision,
+                instructions=case.instructions,
+                vector_bits=case.vector_bits,
+                accumulators=case.accumulators,
+                team=case.team,
+                rate=rates(measurement, measurement.work.flop),
+                verified=measurement.code.verified,
+                few_chains=few,
+            )
+        )
+    return roofs
+
+
+def _compute_name(measurement: Measurement) -> str:
     case = measurement.case
-    return ComputeRoof(
-        name=f"{case.precision} {case.instructions} {case.vector_bits}-bit",
-        precision=case.precision,
-        instructions=case.instructions,
-        vector_bits=case.vector_bits,
-        accumulators=case.accumulators,
-        team=case.team,
-        rate=rates(measurement, measurement.work.flop),
-        verified=measurement.code.verified,
-    )
+    return f"{case.precision} {case.instructions} {case.vector_bits}-bit"
 
 
 def _mark_compute(roofs: Sequence[ComputeRoof]) -> tuple[ComputeRoof, ...]:
-    """Mark the best verified roof of each team and precision."""
+    """Mark the conventional roof of each team and precision, and the mixes that are above it."""
+    pure = {(roof.team, roof.precision) for roof in roofs if roof.verified and roof.instructions in PURE}
     best: dict[tuple[Team, str], ComputeRoof] = {}
     for roof in roofs:
         key = (roof.team, roof.precision)
-        if roof.verified and (key not in best or roof.rate.best > best[key].rate.best):
+        usual = roof.instructions in PURE if key in pure else roof.instructions == "mul_add_unfused"
+        if usual and roof.verified and (key not in best or roof.rate.best > best[key].rate.best):
             best[key] = roof
     chosen = {id(roof) for roof in best.values()}
-    return tuple(replace(roof, headline=id(roof) in chosen) for roof in roofs)
+    marked = []
+    for roof in roofs:
+        peak = best.get((roof.team, roof.precision))
+        above = roof.verified and peak is not None and roof.rate.best > ABOVE_ROOF * peak.rate.best
+        marked.append(replace(roof, headline=id(roof) in chosen, above=above))
+    return tuple(marked)
+
+
+def _instruction_latency(group: Sequence[Measurement]) -> InstructionLatency | None:
+    """Return the latency of a kind of arithmetic whose single chain was measured; None without it or without clock."""
+    single = next((m for m in group if m.case.accumulators == 1), None)
+    if single is None or not single.work.events:
+        return None
+    steps = rates(single, single.work.events)
+    if not steps.per_cycle:
+        return None
+    best = rates(group[0], group[0].work.flop).best
+    enough = [m.case.accumulators for m in group if rates(m, m.work.flop).best >= SATURATED * best]
+    case = single.case
+    return InstructionLatency(
+        name=_compute_name(single),
+        precision=case.precision,
+        instructions=case.instructions,
+        vector_bits=case.vector_bits,
+        team=case.team,
+        cycles=1 / steps.per_cycle,
+        rate=steps,
+        saturating_chains=min(enough) if len(group) > 2 else None,
+        verified=single.code.verified,
+    )
 
 
 # ------------------------------------------------------------------------------------------------- memory
@@ -181,8 +263,7 @@ def _curve(team: Team, measured: Iterable[Measurement], host: Host) -> Curve | N
         declared=cache_capacities(host, team.cpus),
     )
     points = tuple(CurvePoint(m.case.working_set, rates(m, m.work.program_bytes)) for m in chosen)
-    who = "1 thread" if team.threads == 1 else f"{team.threads} threads"
-    return Curve(team, points, plateaus, tuple(f"{who}: {note}" for note in notes))
+    return Curve(team, points, plateaus, tuple(f"{team_words(team)}: {note}" for note in notes))
 
 
 def _plateau(team: Team, level: str, curves: Iterable[Curve]) -> Plateau | None:
@@ -228,7 +309,7 @@ def describe(measurement: Measurement) -> str:
         parts.append(f"{case.accumulators} chains")
     if case.working_set:
         parts.append(f"{case.working_set} bytes a thread")
-    parts.append("1 thread" if case.team.threads == 1 else f"{case.team.threads} threads")
+    parts.append(team_words(case.team))
     return " ".join(part for part in parts if part)
 
 
@@ -238,20 +319,49 @@ def _high_points(
     """Flag points above the roof that applies to them: their own mix at their own level, their precision."""
     peaks = {(roof.team, roof.precision): roof.rate.best for roof in compute if roof.headline}
     slopes = {(r.team, r.level, r.mix): r.rate.best for r in memory if r.verified and r.bytes_counted == "program"}
-    notes = []
+    above: dict[tuple[Team, str], list[float]] = {}
     for point in points:
         peak = peaks.get((point.team, point.precision))
         slope = slopes.get((point.team, point.level, point.mix))
-        if peak is None or slope is None:
-            continue
-        roof = attainable(point.intensity, peak, slope)
-        if point.flop_rate.best > ABOVE_ROOF * roof:
-            notes.append(
-                f"{point.level} {point.precision} point at {point.intensity:g} FLOP/byte lies "
-                f"{100 * (point.flop_rate.best / roof - 1):.0f} % above its roof: the roof was measured in a slower "
-                "spell of the machine, or the data lay in a nearer level"
-            )
-    return notes
+        if peak is not None and slope is not None:
+            ratio = point.flop_rate.best / attainable(point.intensity, peak, slope)
+            if ratio > ABOVE_ROOF:
+                above.setdefault((point.team, point.level), []).append(ratio)
+    return [
+        f"{level}, {team_words(team)}: {len(ratios)} intensity point{'s lie' if len(ratios) > 1 else ' lies'} up to "
+        f"{100 * (max(ratios) - 1):.0f} % above the roof. The load roof of {level} was measured in slower spells of "
+        "the machine than they were, or their data lay in a nearer level."
+        for (team, level), ratios in above.items()
+    ]
+
+
+def _high_mixes(compute: Iterable[ComputeRoof]) -> list[str]:
+    """Say which mixes are above the conventional roofs: the best one of each precision, each team in a sentence."""
+    peaks = {(roof.team, roof.precision): roof for roof in compute if roof.headline}
+    best: dict[Team, dict[str, ComputeRoof]] = {}
+    for roof in compute:
+        of_team = best.setdefault(roof.team, {})
+        if roof.above and (roof.precision not in of_team or roof.rate.best > of_team[roof.precision].rate.best):
+            of_team[roof.precision] = roof
+    teams = []
+    for team, found in best.items():
+        parts = []
+        for precision, roof in found.items():
+            peak = peaks[team, precision]
+            parts.append(f"{roof.name} by {100 * (roof.rate.best / peak.rate.best - 1):.0f} %")
+        if parts:
+            teams.append(f"{team_words(team)}: {', '.join(parts)}")
+    if not teams:
+        return []
+    return [
+        f"Mixes above the roof of multiply-adds alone, {'; '.join(teams)}. This core has pipes that multiply-adds "
+        "leave idle. Headline roofs and ridge points stay with the multiply-adds."
+    ]
+
+
+def team_words(team: Team) -> str:
+    """Return ``"1 thread"`` or ``"8 threads"``."""
+    return "1 thread" if team.threads == 1 else f"{team.threads} threads"
 
 
 def _moved(memory: Iterable[MemoryRoof], curves: Iterable[Curve]) -> list[str]:

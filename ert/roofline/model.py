@@ -266,7 +266,7 @@ class Work:
     level_bytes : tuple of (str, int)
         Modelled traffic of a level, where it is not simply that of a stream.
     events : int
-        Things counted one by one: dependent loads, gathered elements, barriers.
+        Things counted one by one: steps of arithmetic chains, dependent loads, gathered elements, barriers.
     """
 
     flop: int = 0
@@ -482,7 +482,12 @@ class Plateau:
 
 @dataclass(frozen=True, slots=True)
 class ComputeRoof:
-    """A measured peak of arithmetic. ``rate`` is in FLOP/s (OP/s for integers)."""
+    """A measured peak of arithmetic. ``rate`` is in FLOP/s (OP/s for integers).
+
+    ``headline`` marks the conventional roof of the precision: the best width of pure multiply-adds or dot products.
+    ``above`` marks what is faster than that by more than measurements differ: mixes, on cores with pipes that a
+    multiply-add leaves idle. ``few_chains`` marks a ceiling that runs with fewer independent chains than the best.
+    """
 
     name: str
     precision: str
@@ -493,6 +498,36 @@ class ComputeRoof:
     rate: Estimate
     verified: bool
     headline: bool = False
+    above: bool = False
+    few_chains: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionLatency:
+    """How long a step of arithmetic takes from its operand to its result, from one dependent chain.
+
+    Attributes
+    ----------
+    name, precision, instructions, vector_bits, team
+        As of a :class:`ComputeRoof`.
+    cycles : float
+        Core clock cycles of one step.
+    rate : Estimate
+        Steps per second, one after the other.
+    saturating_chains : int or None
+        Fewest of the measured numbers of independent chains that reach the roof; None where only the one chain and
+        the roof were measured.
+    """
+
+    name: str
+    precision: str
+    instructions: str
+    vector_bits: int
+    team: Team
+    cycles: float
+    rate: Estimate
+    saturating_chains: int | None
+    verified: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -738,6 +773,7 @@ class Roofline:
     ridges: tuple[RidgePoint, ...]
     curves: tuple[Curve, ...]
     notes: tuple[str, ...] = field(default=())
+    instruction_latencies: tuple[InstructionLatency, ...] = ()
     latency_curves: tuple[LatencyCurve, ...] = ()
     latencies: tuple[Latency, ...] = ()
     random_access: tuple[RandomAccess, ...] = ()

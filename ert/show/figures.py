@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ert.errors import InputError
+from ert.roofline.fit import PURE
 from ert.roofline.model import (
     ComputeRoof,
     Curve,
@@ -30,8 +31,8 @@ from ert.roofline.model import (
     Team,
 )
 from ert.show import units
-from ert.show.labels import Box, Point, Room, along, around
-from ert.show.words import clock_hz, largest_team, levels, listed, operation, plural, team_label
+from ert.show.labels import ROWS, Box, Point, Room, along, around
+from ert.show.words import clock_hz, largest_team, levels, listed, operation, plural, team_label, width_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,6 +88,21 @@ STYLE: Mapping[str, Any] = {
     "svg.hashsalt": "ert",
     "path.simplify": False,
 }
+
+DEFAULT_PRECISIONS = ("fp64", "fp32")
+"""Drawn of one machine unless others are asked for: four or five precisions at once are more than a slide can carry."""
+
+TELLING = ("mul_add_unfused", "add", "mul")
+"""Ceilings that are drawn beside those of multiply-adds when several precisions share the chart."""
+
+CEILING_LIMIT, BESIDE_LIMIT = 60.0, 250.0
+"""What the place of a ceiling's label may cost: near the end of its line, or the length of a panel for lines that
+should not go without: mixes above the roof, and the ceilings of a single precision."""
+
+MOST_NAMES = 3
+"""Ceilings named on one line, if several coincide."""
+
+ABOVE_DASHES = (0, (6, 2, 1.5, 2))
 
 SAME_ROOF = 0.03
 """Roofs nearer than this are one line in the chart, and their ridge points one mark: a second label tells nothing."""
@@ -154,7 +170,9 @@ def roofline_figure(
         Name of the threads to draw. Without it, one machine is drawn in two panels if it has both usual teams (one
         thread, all threads); else what is drawn is all threads.
     precisions : sequence of str, optional
-        Precisions to draw. Without it, all that have a roof; of several machines the first that they have in common.
+        Precisions to draw. Without it, :data:`DEFAULT_PRECISIONS`, or all if there are others alone; of several
+        machines the first that they have in common. With one precision, all of its ceilings are drawn, with several
+        those that tell most.
     footnote : str
         What else is written below the chart: date, clock.
 
@@ -178,7 +196,9 @@ def roofline_figure(
     with _style():
         figure = _figure(WIDE if len(everything) > 1 else SIZE)
         _title(figure, f"{names}, {teams.pop()}" if len(teams) == 1 else names)
-        _footnote(figure, f"{_COUNTED_ROOFS if several else _COUNTED}\n{footnote}")
+        hidden = [] if several or precisions is not None else _hidden(everything, chosen)
+        also = f" Also measured (--precision): {listed(hidden)}." if hidden else ""
+        _footnote(figure, f"{_COUNTED_ROOFS if several else _COUNTED}{also}\n{footnote}")
         bounds = _bounds(panels, chosen)
         alike = len(set(bounds)) == 1
         rows = figure.subplots(1, len(panels), squeeze=False)
@@ -436,9 +456,20 @@ def _precisions(parts: Sequence[Part], wanted: Sequence[str] | None, several: bo
                 raise InputError(f"the result has no roof in {name!r}; it has: {', '.join(every) or 'none'}")
         return [name for name in every if name in wanted]
     if not several:
-        return every
+        return [name for name in every if name in DEFAULT_PRECISIONS] or every
     common = [name for name in every if all(name in found for found in there)]
     return (common or every)[:1]
+
+
+def _hidden(parts: Sequence[Part], chosen: Sequence[str]) -> list[str]:
+    """Return the precisions that have a roof and are not drawn."""
+    every = dict.fromkeys(
+        roof.precision
+        for _, roofline, team in parts
+        for roof in roofline.compute
+        if roof.headline and roof.team == team
+    )
+    return [name for name in every if name not in chosen]
 
 
 def _bounds(panels: Sequence[Sequence[Part]], precisions: Sequence[str]) -> list[Bounds]:
@@ -477,8 +508,39 @@ def _limits(part: Part, precisions: Sequence[str]) -> tuple[float, float, float,
         max([max(peaks) / min(slopes) * ROOF_SHOWN, *(value * 2 for value in intensities)]),
         min(slopes),
         min((point.flop_rate.best for point in points), default=math.inf),
-        max(peaks),
+        max([*peaks, *(roof.rate.best for roof in _above(roofline, team, precisions))]),
     )
+
+
+def _above(roofline: Roofline, team: Team, precisions: Sequence[str]) -> list[ComputeRoof]:
+    """Return of each precision the best mix that is faster than its headline roof, if there is one."""
+    best: dict[str, ComputeRoof] = {}
+    for roof in sorted(roofline.compute, key=lambda roof: roof.rate.best):
+        if roof.above and roof.team == team and roof.precision in precisions:
+            best[roof.precision] = roof
+    return list(best.values())
+
+
+def _ceilings(roofline: Roofline, team: Team, precisions: Sequence[str]) -> list[ComputeRoof]:
+    """Return the ceilings to draw, highest first.
+
+    Of one precision all of them; of several narrower vectors, single instructions at their best, and one chain.
+    """
+    mixes = _above(roofline, team, precisions)
+    found = [
+        roof
+        for roof in roofline.compute
+        if roof.team == team and roof.precision in precisions and roof.verified and not roof.headline
+        and roof not in mixes
+    ]  # fmt: skip
+    if len(precisions) > 1:
+        found = [
+            roof
+            for roof in found
+            if (roof.instructions in PURE and (not roof.few_chains or roof.accumulators == 1))
+            or (roof.instructions in TELLING and not roof.few_chains)
+        ]
+    return sorted(found, key=lambda roof: -roof.rate.best)
 
 
 def _peaks(roofline: Roofline, team: Team, precisions: Sequence[str]) -> list[ComputeRoof]:
@@ -541,11 +603,14 @@ class _Chart:
     def draw(self, roofline: Roofline, team: Team, colour: str) -> None:
         """Draw the lines and marks of one machine; `colour` is the machine's where several are drawn."""
         peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
-        top = peaks[0].rate.best if peaks else max((roof.rate.best for roof in slopes), default=1.0)
+        mixes = [] if colour else _above(roofline, team, self._precisions)
+        top = _top(peaks, slopes, mixes)
         steepest = slopes[0].rate.best if slopes else 0.0
         if not colour:
             self._ceilings(roofline, team, steepest)
             self._mixes(roofline, team, slopes, top)
+        for mix in mixes:
+            self._level(mix, steepest, f"above {mix.name}", color=INK, linewidth=1.2, linestyle=ABOVE_DASHES)
         for slope in slopes:
             self._slope(slope, top, f"roof {slope.name}", color=colour or level_colour(slope.level), linewidth=2.4)
         for peak in peaks:
@@ -571,6 +636,9 @@ class _Chart:
                 proxies.append(Line2D([], [], linestyle="none", color=SOFT, marker=marker, label=f"measured, {name}"))
             if any(_thin_load(roofline, team, _slopes(roofline, team)) for _, roofline, team in parts):
                 proxies.append(Line2D([], [], color=SOFT, linewidth=1.2, linestyle=(0, (5, 2)), label="load-only roof"))
+            if any(_above(roofline, team, self._precisions) for _, roofline, team in parts):
+                label = "mix faster than multiply-adds"
+                proxies.append(Line2D([], [], color=INK, linewidth=1.2, linestyle=ABOVE_DASHES, label=label))
             if any(_others(roofline) for _, roofline, _ in parts):
                 label = "ceilings, other access mixes"
                 proxies.append(Line2D([], [], color=SOFT, linewidth=0.8, alpha=0.6, label=label))
@@ -583,12 +651,16 @@ class _Chart:
     def label(self, roofline: Roofline, team: Team, colour: str) -> None:
         """Write the names and values, those with the least choice of places first."""
         peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
-        top = peaks[0].rate.best if peaks else max((roof.rate.best for roof in slopes), default=1.0)
+        mixes = [] if colour else _above(roofline, team, self._precisions)
+        top = _top(peaks, slopes, mixes)
         steepest = slopes[0].rate.best if slopes else 0.0
         for peak in peaks:
             text = f"{peak.name}  {units.rate(peak.rate.best, operation(peak.precision))}"
             start, end = self._level_ends(peak.rate.best, steepest)
             self._pen.along(start, end, text, f"label {peak.name}", color=darker(colour or INK), from_end=True)
+        for mix in mixes:
+            text = f"{mix.precision} {mix.instructions}  {units.rate(mix.rate.best, operation(mix.precision))}"
+            self._beside_its_line(mix, steepest, text, INK, BESIDE_LIMIT)
         self._label_ridges(roofline, peaks, slopes, colour)
         for slope in slopes:
             text = f"{slope.name}  {units.rate(slope.rate.best, 'B')}"
@@ -596,7 +668,7 @@ class _Chart:
             shade = darker(colour or level_colour(slope.level))
             self._pen.along(start, end, text, f"label {slope.name}", color=shade)
         if not colour:
-            self._label_ceilings(roofline, team, steepest, [peak.rate.best for peak in peaks])
+            self._label_ceilings(roofline, team, steepest, [roof.rate.best for roof in (*peaks, *mixes)])
 
     def _label_ridges(
         self, roofline: Roofline, peaks: Sequence[ComputeRoof], slopes: Sequence[MemoryRoof], colour: str
@@ -634,8 +706,8 @@ class _Chart:
         self._pen.line(*self._level_ends(roof.rate.best, steepest), name, **look)
 
     def _ceilings(self, roofline: Roofline, team: Team, steepest: float) -> None:
-        for roof in roofline.compute:
-            if roof.team == team and roof.precision in self._precisions and not roof.headline and roof.verified:
+        for roof in _ceilings(roofline, team, self._precisions):
+            if roof.rate.best > self._axes.get_ylim()[0] * GIGA:
                 self._level(roof, steepest, f"ceiling {roof.name}", color=SOFT, linewidth=0.8, alpha=0.6)
 
     def _mixes(self, roofline: Roofline, team: Team, slopes: Sequence[MemoryRoof], top: float) -> None:
@@ -677,20 +749,56 @@ class _Chart:
         return MARKERS[self._precisions.index(precision) % len(MARKERS)]
 
     def _label_ceilings(self, roofline: Roofline, team: Team, steepest: float, labelled: list[float]) -> None:
-        """Label the ceilings that can be told apart from what is labelled already, where there is room."""
-        ceilings = [
-            roof
-            for roof in roofline.compute
-            if roof.team == team and roof.precision in self._precisions and not roof.headline and roof.verified
-        ]
-        for roof in sorted(ceilings, key=lambda roof: -roof.rate.best):
+        """Label the ceilings that can be told apart from what is labelled already, where there is room.
+
+        Ceilings that coincide have one label with the names of several, or of the first if that is too long.
+        """
+        groups: list[list[ComputeRoof]] = []
+        for roof in _ceilings(roofline, team, self._precisions):
             if any(_near(roof.rate.best, other) for other in labelled):
                 continue
-            text = f"{roof.name}  {units.rate(roof.rate.best, operation(roof.precision))}"
-            start, end = self._level_ends(roof.rate.best, steepest)
-            name = f"label {roof.name}"
-            if self._pen.along(start, end, text, name, color=SOFT, size=SMALL_POINTS, from_end=True, limit=60.0):
-                labelled.append(roof.rate.best)
+            if groups and _near(roof.rate.best, groups[-1][0].rate.best):
+                groups[-1].append(roof)
+            else:
+                groups.append([roof])
+        for group in groups:
+            group.sort(key=self._plainest)
+            roof = group[0]
+            value = units.rate(roof.rate.best, operation(roof.precision))
+            names = list(dict.fromkeys(map(_ceiling_words, group)))
+            limit = BESIDE_LIMIT if len(self._precisions) == 1 else CEILING_LIMIT
+            for most in (MOST_NAMES, 1):
+                words = ", ".join(names[:most]) + (", ..." if 1 < most < len(names) else "")
+                if self._beside_its_line(roof, steepest, f"{words}  {value}", SOFT, limit):
+                    break
+
+    def _plainest(self, roof: ComputeRoof) -> tuple[bool, bool, int]:
+        """Sort ceilings that coincide: what more people ask for first."""
+        return roof.instructions not in PURE, roof.few_chains, self._precisions.index(roof.precision)
+
+    def _beside_its_line(self, roof: ComputeRoof, steepest: float, text: str, color: str, limit: float) -> bool:
+        """Write a small label next to a thin line, where it cannot be taken for another line's; False without room."""
+        start, end = self._level_ends(roof.rate.best, steepest)
+        return self._pen.along(
+            start, end, text, f"label {roof.name}", color=color, size=SMALL_POINTS, gap=3.0, from_end=True, rows=1,
+            limit=limit,
+        )  # fmt: skip
+
+
+def _top(peaks: Sequence[ComputeRoof], slopes: Sequence[MemoryRoof], mixes: Sequence[ComputeRoof]) -> float:
+    """Return the rate up to which slopes are drawn: the highest roof, conventional or of a mix."""
+    highest = max((roof.rate.best for roof in (*peaks, *mixes)), default=0.0)
+    return highest or max((roof.rate.best for roof in slopes), default=1.0)
+
+
+def _ceiling_words(roof: ComputeRoof) -> str:
+    """Name a ceiling in few words: ``"fp64 128-bit"``, ``"fp64 scalar"``, ``"fp64 1 chain"``, ``"fp64 add"``."""
+    if roof.instructions not in PURE:
+        words = f"{roof.precision} {roof.instructions}"
+        return f"{words} ({plural(roof.accumulators, 'chain')})" if roof.few_chains else words
+    if roof.few_chains:
+        return f"{roof.precision} {plural(roof.accumulators, 'chain')}"
+    return f"{roof.precision} {width_words(roof)}"
 
 
 def _thin_load(roofline: Roofline, team: Team, slopes: Sequence[MemoryRoof]) -> list[MemoryRoof]:
@@ -1011,12 +1119,13 @@ class _Pen:
         gap: float = 5.0,
         below: float = 6.0,
         from_end: bool = False,
+        rows: int = ROWS,
         limit: float = math.inf,
     ) -> bool:
         """Write a label along a line, without a limit at worst elsewhere; False if there is no room for it."""
         width, height = self._measure(text, size)
         ends = self._pixels(start), self._pixels(end)
-        box = self._room.place(along(*ends, width, height, gap, below=below, from_end=from_end), limit)
+        box = self._room.place(along(*ends, width, height, gap, below=below, from_end=from_end, rows=rows), limit)
         if box is None and limit == math.inf:
             box = self._room.place(self._room.anywhere(ends[from_end], width, height))
         return self._write(text, box, name, color, size)

@@ -187,6 +187,7 @@ def along(
     below: float = 6.0,
     step: float = 9.0,
     from_end: bool = False,
+    rows: int = ROWS,
 ) -> list[tuple[float, Box]]:
     """Return places for a label along a straight line: beside it, above before below, near its start first.
 
@@ -204,6 +205,8 @@ def along(
         Pixels between neighbouring places.
     from_end : bool
         Whether the label would best be near the end instead.
+    rows : int
+        How far from the line it may stand, in its own heights.
     """
     length = math.dist(start, end)
     angle = math.degrees(math.atan2(end[1] - start[1], end[0] - start[0]))
@@ -216,7 +219,7 @@ def along(
         shifts += [spare / 2, spare]
     for shift in shifts:
         position = length - width / 2 - shift if from_end else width / 2 + shift
-        for row in range(ROWS):
+        for row in range(rows):
             for side, extra in ((1, 0.0), (-1, below)):
                 offset = side * (gap + (row + 0.5) * height)
                 x, y = start[0] + position * cos - offset * sin, start[1] + position * sin + offset * cos

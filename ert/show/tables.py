@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from ert.roofline.fit import PURE
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
 from ert.roofline.statistics import REPEATS_WITHIN
 from ert.show import irregular, units
-from ert.show.words import clock_hz, levels, operation, plural, ranges, team_label
+from ert.show.words import clock_hz, levels, operation, plural, ranges, team_label, width_words
 
 VALUE, PER_CYCLE, SPREAD, GRADE, VERIFIED = 10, 10, 7, 6, 9
 """Widths of the columns; a roof's name gets the rest. A value has room for ``"58.6 GFLOP/s"`` over two of them."""
@@ -24,6 +25,9 @@ LABEL = 10
 
 CELL = 9
 """Width of one level in the table of ridge points."""
+
+CEILING, PRECISION = 30, 10
+"""Widths of the tables that have a column for each precision: five fit 80 characters."""
 
 
 def summary(results: Results, roofline: Roofline, width: int = 80) -> str:
@@ -111,6 +115,7 @@ def _team(roofline: Roofline, team: Team, width: int) -> list[str]:
         lines.append(_row("  compute roof", name, _compute_value("rate"), COMMON_HEADER))
         for precision in dict.fromkeys(roof.precision for roof in compute):
             lines += _compute_rows([roof for roof in compute if roof.precision == precision], name)
+        lines += _ceilings(compute, width) + _chains(roofline, team, width)
     if memory:
         lines += ["", _row("  memory roof", name, _memory_value("program B", "traffic B"), COMMON_HEADER)]
         for level in levels(roof.level for roof in memory):
@@ -149,16 +154,92 @@ def _estimate(rate: Estimate, unit: str, verified: bool) -> str:
 
 
 def _compute_rows(roofs: Sequence[ComputeRoof], name: int) -> list[str]:
-    """Return the rows of one precision: the headline, then the ceilings downwards."""
+    """Return the rows of one precision: the headline, the best mix above it, and what is not proven."""
+    mixes = sorted((roof for roof in roofs if roof.above), key=lambda roof: -roof.rate.best)[:1]
+    chosen = [
+        *(roof for roof in roofs if roof.headline),
+        *mixes,
+        *(roof for roof in roofs if not roof.verified),
+    ]
     return [
         _row(
-            f"{_mark(roof.headline)} {roof.name}",
+            f"{'+' if roof.above else _mark(roof.headline)} {roof.name}",
             name,
             _compute_value(units.rate(roof.rate.best, operation(roof.precision))),
             _estimate(roof.rate, operation(roof.precision), roof.verified),
         )
-        for roof in sorted(roofs, key=lambda roof: (not roof.headline, -roof.rate.best))
+        for roof in chosen
     ]
+
+
+def _ceilings(roofs: Sequence[ComputeRoof], width: int) -> list[str]:
+    """Return what each kind of arithmetic and width reaches, a column for each precision."""
+    cells: dict[str, dict[str, str]] = {}
+    kinds = list(dict.fromkeys(roof.instructions for roof in roofs if roof.instructions not in PURE))
+
+    def order(roof: ComputeRoof) -> tuple[int, int]:
+        # The conventional arithmetic first, the others as they were measured; wide vectors before narrow ones.
+        return -1 if roof.instructions in PURE else kinds.index(roof.instructions), -roof.vector_bits
+
+    for roof in sorted(roofs, key=order):
+        if roof.verified and not roof.few_chains:
+            cells.setdefault(_ceiling_name(roof), {})[roof.precision] = units.short(roof.rate.best)
+    precisions = list(dict.fromkeys(roof.precision for roof in roofs))
+    if all(len(row) < 2 for row in cells.values()) and len(cells) <= len(precisions):
+        return []  # the roofs alone
+    return _by_precision("ceiling, FLOP/s or OP/s", cells, precisions, width)
+
+
+def _chains(roofline: Roofline, team: Team, width: int) -> list[str]:
+    """Return the latency of instructions, and what few independent chains reach."""
+    found = [latency for latency in roofline.instruction_latencies if latency.team == team and latency.verified]
+    if not found:
+        return []
+    precisions = list(dict.fromkeys(latency.precision for latency in found))
+    cycles: dict[str, dict[str, str]] = {}
+    for latency in found:
+        cycles.setdefault(_kind(latency.instructions), {})[latency.precision] = f"{latency.cycles:.1f}"
+    lines = _by_precision("latency, cycles", cycles, precisions, width)
+    pure = [latency for latency in found if latency.saturating_chains is not None]
+    few: dict[int, dict[str, str]] = {}
+    for latency in pure:
+        for roof in roofline.compute:
+            same = (roof.team, roof.precision, roof.instructions, roof.vector_bits) == (
+                latency.team, latency.precision, latency.instructions, latency.vector_bits
+            )  # fmt: skip
+            if same and roof.verified and roof.accumulators < (latency.saturating_chains or 0):
+                few.setdefault(roof.accumulators, {})[roof.precision] = units.short(roof.rate.best)
+    if few:
+        cells = {plural(number, "chain"): few[number] for number in sorted(few)}
+        cells["chains that saturate"] = {latency.precision: str(latency.saturating_chains) for latency in pure}
+        bits = sorted({latency.vector_bits for latency in pure})
+        lines += _by_precision(f"few chains, {' or '.join(map(str, bits))}-bit", cells, precisions, width)
+    return lines
+
+
+def _by_precision(
+    title: str, cells: Mapping[str, Mapping[str, str]], precisions: Sequence[str], width: int
+) -> list[str]:
+    """Return a table with a column for each precision, in as many blocks as the width needs."""
+    room = max(1, (width - CEILING) // PRECISION)
+    lines: list[str] = []
+    for start in range(0, len(precisions), room):
+        block = precisions[start : start + room]
+        lines += ["", f"{'  ' + title:<{CEILING}}" + "".join(f"{name:>{PRECISION}}" for name in block)]
+        for row, values in cells.items():
+            if any(name in values for name in block):
+                shown = "".join(f"{values.get(name, '-'):>{PRECISION}}" for name in block)
+                lines.append(f"{'  ' + row:<{CEILING}}{shown}")
+    return lines
+
+
+def _kind(instructions: str) -> str:
+    """Name a kind of arithmetic in tables where each precision has its own conventional one."""
+    return "fma / dot" if instructions in PURE else instructions
+
+
+def _ceiling_name(roof: ComputeRoof) -> str:
+    return f"{_kind(roof.instructions)} {width_words(roof)}"
 
 
 def _level_rows(roofs: Sequence[MemoryRoof], name: int) -> list[str]:
@@ -227,6 +308,8 @@ def _legend(roofline: Roofline, width: int) -> list[str]:
         "Rates are the best sample; per cycle is for one core; spread is 1 - median of the rounds' bests / best.",
         f"Grade: a repeated sweep should agree within {promises}, D not even that.",
     ]
+    if any(roof.above for roof in roofline.compute):
+        sentences.insert(1, "+ a mix of instructions that is faster than the roof.")
     if any(roof.bytes_counted == "traffic" for roof in roofline.memory):
         sentences.append(
             "Program B counts the bytes loaded and stored; traffic B, shown where it differs, also the read of each "

@@ -42,6 +42,11 @@ def rate(value: float, unit: str) -> str:
     return _prefixed(value, f"{unit}/s")
 
 
+def short(value: float) -> str:
+    """Write a number with three significant digits and a decimal prefix alone, for columns: ``"58.6 G"``."""
+    return _prefixed(value, "")
+
+
 def hertz(value: float) -> str:
     """Write a frequency in hertz: ``"3.67 GHz"``."""
     return _prefixed(value, "Hz")

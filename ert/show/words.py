@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ert.roofline.model import Roofline, Team
+from ert.roofline.model import ComputeRoof, Roofline, Team
 
 USUAL_TEAMS = ("one", "all")
 """Teams that need no name beside their number of threads."""
+
+SCALAR_BITS = {"fp64": 64, "fp32": 32, "fp16": 16}
+"""Width of one element."""
 
 
 def team_label(team: Team) -> str:
@@ -32,6 +35,11 @@ def listed(names: Sequence[str]) -> str:
 def operation(precision: str) -> str:
     """Name what is counted: ``"OP"`` for integer precisions, else ``"FLOP"``."""
     return "OP" if precision.startswith(("int", "uint")) else "FLOP"
+
+
+def width_words(roof: ComputeRoof) -> str:
+    """Say how wide the vectors of a compute roof are: ``"512-bit"``, ``"scalar"``."""
+    return "scalar" if roof.vector_bits == SCALAR_BITS.get(roof.precision) else f"{roof.vector_bits}-bit"
 
 
 def levels(names: Iterable[str]) -> list[str]:

@@ -10,7 +10,11 @@ import numpy as np
 from microbench.team import Worker
 from microbench.vector import A_SLOT, FIRST_SLOT, X_SLOT, Loop
 
-DTYPES: dict[str, Any] = {"fp64": np.float64, "fp32": np.float32}
+DTYPES: dict[str, Any] = {"fp64": np.float64, "fp32": np.float32, "fp16": np.float16}
+
+START_STEPS = 1000
+"""Chains start at 1 + n/1024 with n from 1 to this: exact in every precision that has 11 bits of mantissa or more, and
+never 1, which the steps would leave as it is."""
 
 MULTIPLIER, ADDEND = -1.0, 2.0
 """y * -1 + 2 maps 1 + d to 1 - d and back, exactly, for every d with few bits: a chain of any length never reaches
@@ -43,16 +47,20 @@ class Probe(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """Start values of the accumulators, and what they must be after some number of steps."""
+    """Start values of the accumulators, and what they must be after some number of steps.
+
+    A step maps y to 2 - y, or where `negates` is set to -y.
+    """
 
     precision: str
     lanes: int
     number: int
+    negates: bool = False
 
     def start(self, index: int) -> np.ndarray[Any, np.dtype[Any]]:
         """Return the start of one accumulator: 1 + d with another d in every lane of every chain."""
-        lane = np.arange(self.lanes, dtype=np.float64)
-        return (1 + (1 + index * self.lanes + lane) / 2048).astype(DTYPES[self.precision])
+        place = index * self.lanes + np.arange(self.lanes)
+        return (1 + (1 + place % START_STEPS) / 1024).astype(DTYPES[self.precision])
 
     def prepare(self, worker: Worker) -> None:
         """Fill the register block: multiplier, addend, starts."""
@@ -63,11 +71,12 @@ class Chains:
             worker.slot(FIRST_SLOT + index, dtype)[: self.lanes] = self.start(index)
 
     def check(self, worker: Worker, steps: list[int]) -> str:
-        """Compare each accumulator with its start after `steps[index]` multiply-adds."""
+        """Compare each accumulator with what its start becomes by `steps[index]` steps."""
         for index in range(self.number):
             found = worker.accumulator(index, DTYPES[self.precision])[: self.lanes]
             start = self.start(index)
-            expected = start if steps[index] % 2 == 0 else DTYPES[self.precision](2) - start
+            other = -start if self.negates else DTYPES[self.precision](ADDEND) - start
+            expected = start if steps[index] % 2 == 0 else other
             if not np.array_equal(found, expected):
                 return f"accumulator {index} holds {found[0]!r} instead of {expected[0]!r}"
         return ""
@@ -83,8 +92,11 @@ def fill_constant(worker: Worker, length: int, precision: str, value: float) -> 
 
 
 def ramp(array: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the 4 KiB of fp64 that array number `array` repeats: no two neighbours and no two arrays alike."""
-    return 1 + array / 4 + np.arange(_BLOCK // 8) / 4096
+    """Return the 4 KiB of fp64 that array number `array` repeats: no two neighbours and no two arrays alike.
+
+    No element is 1, which an update would leave as it is.
+    """
+    return 1 + array / 4 + (1 + np.arange(_BLOCK // 8)) / 4096
 
 
 def fill_ramp(worker: Worker, offset: int, length: int, array: int) -> None:

@@ -47,6 +47,54 @@ def test_unknown_precisions_are_refused(text: str) -> None:
         plan.precisions(text)
 
 
+def test_all_precisions_can_be_asked_for() -> None:
+    assert plan.precisions("all") == ("fp64", "fp32", "fp16", "bf16", "int8")
+    assert plan.precisions("int8, fp64,int8") == ("int8", "fp64")
+
+
+ONE = Team("one", (0,), 1)
+
+
+def test_each_precision_is_measured_at_its_widths_and_in_scalar_code() -> None:
+    widths = {"fp64": (128, 256), "fp32": (128, 256), "bf16": (256,)}
+    cases = plan.compute_cases(ONE, widths, {128: 8, 256: 12}, 32, True)
+    found = [(case.precision, case.instructions, case.vector_bits, case.accumulators) for case in cases]
+    assert found == [
+        ("fp64", "fma", 64, 8), ("fp64", "fma", 128, 8), ("fp64", "fma", 256, 12),
+        ("fp32", "fma", 32, 8), ("fp32", "fma", 128, 8), ("fp32", "fma", 256, 12),
+        ("bf16", "dot", 256, 20),
+    ]  # fmt: skip
+    without = plan.compute_cases(ONE, {"fp64": (64,)}, {64: 8}, 32, False)
+    assert [(case.instructions, case.vector_bits) for case in without] == [("mul_add_unfused", 64)]
+
+
+@pytest.mark.parametrize("registers", [16, 32])
+@pytest.mark.parametrize("chains", [8, 12, 14, 24])
+def test_mixes_have_whole_shares_and_leave_registers_free(registers: int, chains: int) -> None:
+    cases = plan.mix_cases(ONE, "fp64", 256, chains, registers)
+    assert [case.instructions for case in cases] == ["fma_add_2_1", "fma_add_1_1", "fma_add_1_2"]
+    for case, shares in zip(cases, (3, 2, 3), strict=True):
+        assert case.accumulators % shares == 0
+        assert case.accumulators <= registers - plan.SPARE_REGISTERS[registers]
+
+
+def test_the_instruction_ceilings_are_all_but_the_roof_itself() -> None:
+    cases = plan.instruction_cases(ONE, "fp32", 512, 10, 32, True)
+    assert [(case.instructions, case.accumulators) for case in cases] == [
+        ("mul_add_unfused", 10), ("add", 10), ("add", 1), ("mul", 10), ("mul", 1), ("divide", 8), ("sqrt", 8),
+    ]  # fmt: skip
+    old = plan.instruction_cases(ONE, "fp32", 128, 12, 16, False)
+    assert [(case.instructions, case.accumulators) for case in old] == [
+        ("add", 8), ("add", 1), ("mul", 8), ("mul", 1), ("divide", 8), ("sqrt", 8),
+    ]  # fmt: skip
+
+
+def test_few_chains_are_fewer_than_those_of_the_roof() -> None:
+    cases = plan.chain_cases(ONE, "fp64", 512, 8, (1, 2, 4, 8, 16), True)
+    assert [case.accumulators for case in cases] == [1, 2, 4]
+    assert {case.instructions for case in plan.chain_cases(ONE, "int8", 512, 20, (1, 4), True)} == {"dot"}
+
+
 def test_the_curve_ends_at_four_times_the_last_cache() -> None:
     host = synthetic_host(2)
     one, every = plan.teams(host, (0, 1), "1,all")

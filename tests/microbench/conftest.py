@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import functools
-import sys
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,10 +31,20 @@ _BUILDERS: dict[str, Callable[..., Probe]] = {
 Compiled = Callable[..., tuple[Probe, Machinecode]]
 
 
+@pytest.fixture(scope="session")
+def terminal(pytestconfig: pytest.Config) -> Iterator[int]:
+    """Give a descriptor of the stderr that is not captured."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+        descriptor = os.dup(2)
+    yield descriptor
+    os.close(descriptor)
+
+
 @pytest.fixture(autouse=True)
-def _no_test_hangs() -> Iterator[None]:
+def _no_test_hangs(terminal: int) -> Iterator[None]:
     """Print where every thread stands and end the process, instead of waiting for ever."""
-    faulthandler.dump_traceback_later(HANGING_SECONDS, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(HANGING_SECONDS, exit=True, file=terminal)
     yield
     faulthandler.cancel_dump_traceback_later()
 

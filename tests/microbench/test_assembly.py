@@ -209,7 +209,7 @@ REMAINDER = STREAM.replace("\tretq\n", "") + BODY.join([".LBB0_7:\n", "\tdecq\t%
             with_line("vmaxpd\t%zmm8, %zmm1, %zmm1"), STREAM_COUNTS, "other vector 1 instead of 0", id="maximum"
         ),
         pytest.param(
-            STREAM.replace(SECOND_LOAD, "\tje\t.LBB0_3\n" + SECOND_LOAD).replace("\taddq\t$128", ".LBB0_3:\n\taddq\t$128"),
+            STREAM.replace(SECOND_LOAD, "\tje\t.LBB0_3\n" + SECOND_LOAD).replace("\taddq", ".LBB0_3:\n\taddq"),
             STREAM_COUNTS,
             "the loop of the generated code branches, so that what it contains is not what a trip does",
             id="half of the loop skipped at times",
@@ -272,6 +272,8 @@ def test_arm_is_rejected_with_the_reason(old: str, new: str, reason: str) -> Non
         ("vsqrtps\t(%rax), %ymm1", Counts(sqrt=1, loads=1, vector_bits=256)),
         ("vdpbf16ps\t%zmm0, %zmm1, %zmm2", Counts(dot=1, vector_bits=512)),
         ("vpdpbusd\t%ymm0, %ymm1, %ymm2", Counts(dot=1, vector_bits=256)),
+        ("{vex} vpdpbusd %ymm0, %ymm1, %ymm2", Counts(dot=1, vector_bits=256)),
+        ("{evex}\tvpdpbusd\t%ymm0, %ymm1, %ymm2", Counts(dot=1, vector_bits=256)),
         ("vmovups\t32(%rax), %ymm3", Counts(loads=1, vector_bits=256)),
         ("vmovdqa64\t(%rax), %zmm3", Counts(loads=1, vector_bits=512)),
         ("vmovsd\t(%rax), %xmm3", Counts(loads=1, vector_bits=64)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 
@@ -67,7 +68,7 @@ def test_an_arena_holds_every_array_of_its_working_set(name: str, size: int) -> 
 def test_arrays_lie_apart_within_a_page(length: int) -> None:
     starts = [index * catalog.array_pitch(length) for index in range(3)]
     assert all(start % 64 == 0 for start in starts)
-    assert all(later - earlier >= length for earlier, later in zip(starts, starts[1:], strict=False))
+    assert all(later - earlier >= length for earlier, later in itertools.pairwise(starts))
     for i, one in enumerate(starts):
         for other in starts[:i]:
             distance = (one - other) % catalog.PAGE_BYTES

@@ -18,6 +18,7 @@ from ert.roofline.model import (
     Estimate,
     Grade,
     Host,
+    InstructionLatency,
     IntensityPoint,
     MemoryRoof,
     Plateau,
@@ -62,6 +63,7 @@ def roofline() -> Roofline:
             ),
         ),
         ("A derived note.", "A note."),
+        (InstructionLatency("fp64 fma 512-bit", "fp64", "fma", 512, ONE, 4.02, estimate(9e8, 0.249), 8, True),),
     )
 
 
@@ -100,8 +102,29 @@ def test_compute_roofs(results: Results, roofline: Roofline) -> None:
         "samples": 6,
         "verified": True,
         "headline": True,
+        "above_headline": False,
+        "few_chains": False,
     }
     assert [(roof["threads"], roof["unit"]) for roof in roofs] == [(1, "FLOP/s"), (2, "FLOP/s"), (1, "OP/s")]
+
+
+def test_instruction_latencies(results: Results, roofline: Roofline) -> None:
+    assert report(results, roofline)["instruction_latencies"] == [
+        {
+            "name": "fp64 fma 512-bit",
+            "precision": "fp64",
+            "instructions": "fma",
+            "vector_bits": 512,
+            "team": "one",
+            "threads": 1,
+            "cycles": 4.02,
+            "saturating_chains": 8,
+            "spread": 0.01,
+            "grade": "A",
+            "samples": 6,
+            "verified": True,
+        }
+    ]
 
 
 def test_memory_roofs(results: Results, roofline: Roofline) -> None:
@@ -252,13 +275,15 @@ def test_the_table_has_a_row_for_everything_and_loses_nothing(results: Results, 
     document = report(results, roofline)
     table = rows(document)
     assert [row["kind"] for row in table] == [
-        *["compute_roof"] * 3, *["memory_roof"] * 2, "intensity_point", *["ridge_point"] * 2, "curve_point", "plateau",
+        *["compute_roof"] * 3, *["memory_roof"] * 2, "instruction_latency", "intensity_point",
+        *["ridge_point"] * 2, "curve_point", "plateau",
     ]  # fmt: skip
     assert all(tuple(row) == COLUMNS for row in table)
     (curve,) = document["curves"]
     entries = [
         *document["compute_roofs"],
         *document["memory_roofs"],
+        *document["instruction_latencies"],
         *document["intensity_points"],
         *document["ridge_points"],
         *({"team": "all", "threads": 2, "mix": "load", **entry} for entry in (*curve["points"], *curve["plateaus"])),

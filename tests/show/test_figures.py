@@ -33,7 +33,9 @@ MACHINES = {
     "close levels": factories.close_levels,
     "one level": factories.one_level,
     "five precisions": factories.multi_precision,
+    "ceilings": factories.zen4_ceilings,
 }
+EVERY = ["fp64", "fp32", "fp16", "bf16", "int8"]
 
 
 def drawn(axes: Axes, kind: str) -> dict[str, Any]:
@@ -120,7 +122,8 @@ def one_panel(roofline: Roofline, **options: Any) -> Axes:
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_roof_is_labelled_and_nothing_collides(name: str) -> None:
     roofline = MACHINES[name]()
-    figure = figures.roofline_figure([("A CPU", roofline)], footnote="Measured on a day.")
+    there = [precision for precision in EVERY if any(roof.precision == precision for roof in roofline.compute)]
+    figure = figures.roofline_figure([("A CPU", roofline)], precisions=there, footnote="Measured on a day.")
     assert_readable(figure)
     assert len(figure.axes) == len(roofline.teams)
     for axes, team in zip(figure.axes, roofline.teams, strict=True):
@@ -272,6 +275,63 @@ def test_a_precision_can_be_chosen() -> None:
     assert {name.split()[1] for name in drawn(axes, "point")} == {"fp32", "int8"}
     assert "GOP/s" in axes.get_ylabel()
     assert "GOP/s" not in one_panel(factories.zen4(), team="one").get_ylabel()
+
+
+def test_two_precisions_are_drawn_unless_others_are_asked_for() -> None:
+    figure = figures.roofline_figure([("CPU", factories.multi_precision())])
+    assert_readable(figure)
+    for axes in figure.axes:
+        assert {name.split()[0] for name in drawn(axes, "roof")} == {"L1", "L2", "L3", "DRAM", "fp64", "fp32"}
+    footnote = next(text.get_text() for text in figure.texts if text.get_gid() == "footnote")
+    assert "Also measured (--precision): fp16, bf16 and int8." in " ".join(footnote.split())
+    asked = figures.roofline_figure([("CPU", factories.multi_precision())], precisions=["fp64"])
+    assert "Also measured" not in " ".join(text.get_text() for text in asked.texts)
+    compute = tuple(roof for roof in factories.multi_precision().compute if roof.precision in ("bf16", "int8"))
+    others = replace(factories.zen4(), compute=compute, ridges=(), points=())
+    axes = figures.roofline_figure([("CPU", others)], team="one").axes[0]
+    assert {"bf16 fma 512-bit", "int8 fma 512-bit"} <= set(drawn(axes, "roof"))
+
+
+def test_a_mix_above_the_roof_is_drawn_and_named_and_the_slopes_reach_it() -> None:
+    axes = one_panel(factories.zen4_ceilings(), team="one")
+    above = drawn(axes, "above")
+    assert set(above) == {"fp64 fma_add_1_1 512-bit", "fp32 fma_add_1_1 512-bit"}
+    line = above["fp32 fma_add_1_1 512-bit"]
+    assert list(line.get_ydata()) == pytest.approx([176, 176])
+    assert line.get_linewidth() < drawn(axes, "roof")["fp32 fma 256-bit"].get_linewidth()
+    assert max(drawn(axes, "roof")["L1 load2_store1"].get_ydata()) == pytest.approx(176)
+    assert texts(axes)["fp32 fma_add_1_1 512-bit"] == "fp32 fma_add_1_1  176 GFLOP/s"
+    # Ridge points stay with the conventional roofs.
+    assert not any("fma_add" in name for name in drawn(axes, "mark"))
+    assert "mix faster than multiply-adds" in [t.get_text() for t in axes.get_legend().get_texts()]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("precisions", [["fp64"], ["fp32"], ["int8"], ["fp64", "fp32", "bf16"], EVERY])
+@pytest.mark.parametrize("team", [None, "one"])
+def test_ceilings_do_not_collide(precisions: list[str], team: str | None) -> None:
+    known = [name for name in precisions if name != "fp16"]
+    assert_readable(figures.roofline_figure([("CPU", factories.zen4_ceilings())], team=team, precisions=known))
+
+
+def test_one_precision_shows_all_of_its_ceilings_and_names_those_that_can_be_told_apart() -> None:
+    axes = one_panel(factories.zen4_ceilings(), team="one", precisions=["fp64"])
+    lines, labels = drawn(axes, "ceiling"), texts(axes)
+    assert {
+        "fp64 sqrt 512-bit",
+        "fp64 divide 512-bit",
+        "fp64 fma_add_2_1 512-bit",
+        "fp64 fma 512-bit, 2 chains",
+    } <= set(lines)
+    assert labels["fp64 fma 128-bit"] == "fp64 128-bit, fp64 2 chains, fp64 add, ...  29.4 GFLOP/s"
+    assert labels["fp64 fma 64-bit"] == "fp64 scalar, fp64 1 chain  14.7 GFLOP/s"
+    assert labels["fp64 divide 512-bit"] == "fp64 divide  3.27 GFLOP/s"
+    assert labels["fp64 fma_add_2_1 512-bit"] == "fp64 fma_add_2_1  73.4 GFLOP/s"
+
+
+def test_several_precisions_show_the_ceilings_that_tell_most() -> None:
+    names = set(drawn(one_panel(factories.zen4_ceilings(), team="one"), "ceiling"))
+    assert {"fp64 fma 64-bit", "fp64 fma 512-bit, 1 chain", "fp64 add 512-bit"} <= names
+    assert not {"fp64 fma 512-bit, 2 chains", "fp64 sqrt 512-bit", "fp64 fma_add_1_2 512-bit"} & names
 
 
 def test_a_result_with_roofs_of_one_kind_alone_is_drawn() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -34,10 +35,17 @@ def text() -> str:
 
 @pytest.mark.parametrize(
     "roofline",
-    [factories.zen4(), factories.server(), factories.six_levels(), factories.multi_precision(), factories.one_level(),
-     factories.irregular()],
-    ids=["zen4", "server", "six", "precisions", "one", "irregular"],
-)  # fmt: skip
+    [
+        factories.zen4(),
+        factories.server(),
+        factories.six_levels(),
+        factories.multi_precision(),
+        factories.one_level(),
+        factories.zen4_ceilings(),
+        factories.irregular(),
+    ],
+    ids=["zen4", "server", "six", "precisions", "one", "ceilings", "irregular"],
+)
 def test_everything_fits_80_columns_of_plain_text(roofline: Roofline) -> None:
     results = factories.zen4_results(notes=("a note " * 40,), absent=(("bf16", "an instruction " * 12),))
     text = summary(results, roofline)
@@ -53,10 +61,66 @@ def test_a_compute_roof_has_all_its_columns(text: str) -> None:
     assert the_line(part(text, "2 threads"), "* fp64 fma").split()[4:8] == ["118", "GFLOP/s", "16.0", "FLOP"]
 
 
-def test_the_headline_leads_and_ceilings_follow_downwards(text: str) -> None:
+def section(text: str, title: str) -> list[list[str]]:
+    """Return the cells of the table whose header begins with `title`, the header's first."""
+    lines = text[text.index(f"  {title}") :].split("\n\n")[0].splitlines()
+    return [re.split(r"\s{2,}", line.strip()) for line in lines]
+
+
+def test_each_precision_shows_its_headline_alone(text: str) -> None:
     rows = list(lines_with(part(text, "1 thread"), "fp64", "GFLOP/s"))
-    assert [row.split("fma ")[1].split()[0] for row in rows] == ["256-bit", "512-bit", "128-bit", "64-bit"]
-    assert [row[0] for row in rows] == ["*", " ", " ", " "]
+    assert [row.split("fma ")[1].split()[0] for row in rows] == ["256-bit"]
+
+
+def test_ceilings_have_a_column_for_each_precision(text: str) -> None:
+    assert section(part(text, "1 thread"), "ceiling, FLOP/s or OP/s") == [
+        ["ceiling, FLOP/s or OP/s", "fp64", "fp32"],
+        ["fma / dot 512-bit", "58.6 G", "117 G"],
+        ["fma / dot 256-bit", "58.8 G", "117 G"],
+        ["fma / dot 128-bit", "29.4 G", "58.7 G"],
+        ["fma / dot scalar", "14.7 G", "14.7 G"],
+    ]
+
+
+def test_a_mix_above_the_roof_stands_beside_it() -> None:
+    text = summary(factories.zen4_results(), factories.zen4_ceilings())
+    one = part(text, "1 thread")
+    row = the_line(one, "+ fp64 fma_add_1_1 512-bit")
+    assert row.split()[4:8] == ["88.0", "GFLOP/s", "24.0", "FLOP"]
+    assert "+ fp64 fma_add_2_1" not in one
+    assert "+ a mix of instructions that is faster than the roof" in " ".join(text.split())
+    assert "+ a mix" not in summary(factories.zen4_results(), factories.zen4())
+
+
+def test_all_kinds_of_ceilings_are_listed_with_gaps_for_what_was_not_measured() -> None:
+    one = part(summary(factories.zen4_results(), factories.zen4_ceilings()), "1 thread")
+    rows = {row[0]: row[1:] for row in section(one, "ceiling, FLOP/s or OP/s")}
+    assert rows["fma / dot 512-bit"] == ["58.6 G", "117 G", "235 G", "470 G"]
+    assert rows["fma / dot 256-bit"] == ["58.8 G", "117 G", "-", "469 G"]
+    assert rows["divide 512-bit"] == ["3.27 G", "6.54 G", "-", "-"]
+    assert list(rows)[5:8] == ["fma_add_2_1 512-bit", "fma_add_1_1 512-bit", "fma_add_1_2 512-bit"]
+
+
+def test_latencies_and_few_chains_are_told_for_each_precision() -> None:
+    text = summary(factories.zen4_results(), factories.zen4_ceilings())
+    one = part(text, "1 thread")
+    assert section(one, "latency, cycles") == [
+        ["latency, cycles", "fp64", "fp32", "bf16", "int8"],
+        ["fma / dot", "4.0", "4.0", "6.0", "4.0"],
+        ["add", "3.0", "-", "-", "-"],
+    ]
+    assert section(one, "few chains, 512-bit") == [
+        ["few chains, 512-bit", "fp64", "fp32", "bf16", "int8"],
+        ["1 chain", "14.7 G", "29.3 G", "39.4 G", "117 G"],
+        ["2 chains", "29.4 G", "58.7 G", "78.2 G", "235 G"],
+        ["4 chains", "-", "-", "157 G", "-"],
+        ["chains that saturate", "4", "4", "8", "4"],
+    ]
+    assert "latency, cycles" not in text.split("2 threads", 1)[1]
+
+
+def test_roofs_alone_need_no_table_of_ceilings() -> None:
+    assert "ceiling" not in summary(factories.zen4_results(), factories.one_level())
 
 
 def test_levels_come_in_order_with_their_headline_first(text: str) -> None:

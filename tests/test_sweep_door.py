@@ -1,0 +1,399 @@
+"""The sweep command: options, faults, interruptions and what it leaves behind, on a synthetic machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ert import door, sweep
+from ert.errors import InputError
+from ert.measure import bench
+from ert.measure.bench import TeamError
+from ert.records.journal import recover
+from ert.records.store import load
+from ert.roofline.fit import fit
+from ert.roofline.model import Host, Results
+from tests.machine import TOOLCHAIN, SyntheticMachine, synthetic_host
+
+MIB = 1 << 20
+
+
+class SyntheticBench(SyntheticMachine):
+    """A synthetic machine with what the door asks of the real bench."""
+
+    registers, fma, pinned = 32, True, True
+    compiling = measuring = 0.0
+
+    def __enter__(self) -> SyntheticBench:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[dict[int, int]]]:
+    """Put a synthetic machine and host in the place of the real ones; returns the list of arenas asked for."""
+
+    def install(host: Host | None = None, **planted: Any) -> list[dict[int, int]]:
+        arenas: list[dict[int, int]] = []
+
+        def make(sizes: dict[int, int]) -> SyntheticBench:
+            arenas.append(sizes)
+            return SyntheticBench(**planted)
+
+        monkeypatch.setattr(bench, "Bench", make)
+        monkeypatch.setattr(bench, "toolchain", lambda: TOOLCHAIN)
+        monkeypatch.setattr(sweep, "read_host", lambda: host or synthetic_host())
+        monkeypatch.chdir(tmp_path)
+        return arenas
+
+    return install
+
+
+def run(*options: str) -> int:
+    return sweep.main(["--quick", "--no-plot", *options])
+
+
+def only_result(folder: Path = Path("results")) -> Results:
+    (path,) = folder.glob("*/*.json")
+    return load(path)
+
+
+def test_a_sweep_prints_its_summary_and_leaves_result_and_figures(
+    machine: Callable[..., object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine()
+    assert sweep.main(["--quick"]) == door.FINE
+    (folder,) = Path("results").iterdir()
+    assert folder.name == "synthetic-2c"
+    suffixes = sorted(path.name.split(".", 1)[1] for path in folder.iterdir())
+    assert suffixes == ["json", "levels.png", "levels.svg", "roofline.png", "roofline.svg"]
+    said = capsys.readouterr().out
+    assert "Synthetic CPU" in said
+    assert "fp64 fma" in said
+    assert str(folder) in said
+    assert all(len(line) <= 80 for line in said.splitlines() if "results" not in line)
+
+
+def test_the_name_of_the_host_is_nowhere(
+    machine: Callable[..., object], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "secret-name")
+    machine()
+    run()
+    (path,) = Path("results").glob("*/*.json")
+    assert "secret-name" not in path.read_text() + capsys.readouterr().out + str(path)
+
+
+def test_options_are_stored_with_the_result(machine: Callable[..., object]) -> None:
+    machine()
+    run("--threads", "1", "--precisions", "fp32", "--cpus", "1", "--seed", "5", "--max-memory", "256MiB", "--out", "o")
+    results = only_result(Path("o"))
+    stored = dict(results.settings)
+    assert stored["threads"] == "1"
+    assert stored["precisions"] == "fp32"
+    assert stored["seed"] == 5
+    assert stored["max_memory"] == 256 * MIB
+    assert {m.case.team.cpus for m in results.measurements} == {(1,)}
+    assert {m.case.precision for m in results.measurements if m.case.probe != "memory"} == {"fp32"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--threads", "3"], "do not fit the 2 CPUs"),
+        (["--threads", "none"], "neither a number"),
+        (["--precisions", "fp63"], "unknown precision 'fp63'"),
+        (["--cpus", "7"], "CPU 7 cannot be used"),
+        (["--cpus", "3-1"], "--cpus"),
+        (["--cpus", ""], "--cpus"),
+        (["--max-memory", "lots"], "--max-memory"),
+        (["--max-memory", "4KiB"], "too little"),
+        (["--max-memory", ""], "--max-memory"),
+        (["--resume", "nowhere.json"], "nowhere.json"),
+        (["--resume", "nowhere.json", "--seed", "3"], "leave out --seed"),
+    ],
+)
+def test_bad_options_end_in_a_sentence_before_anything_is_measured(
+    machine: Callable[..., list[dict[int, int]]], options: list[str], words: str
+) -> None:
+    arenas = machine()
+    with pytest.raises(InputError) as complaint:
+        sweep.main(options)
+    assert words in str(complaint.value)
+    assert "\n" not in str(complaint.value)
+    assert arenas == []
+
+
+def test_a_folder_that_cannot_be_written_is_found_out_first(machine: Callable[..., list[dict[int, int]]]) -> None:
+    arenas = machine()
+    Path("file").write_text("in the way")
+    with pytest.raises(InputError, match="file"):
+        run("--out", "file/results")
+    assert arenas == []
+
+
+def test_paths_with_spaces_and_letters_of_all_kinds(machine: Callable[..., object]) -> None:
+    machine()
+    assert run("--out", "été 測定/ résultats") == door.FINE
+    assert only_result(Path("été 測定/ résultats")).complete
+
+
+def test_one_usable_cpu_that_is_not_the_first(machine: Callable[..., object]) -> None:
+    host = synthetic_host(4)
+    host = replace(host, cpus=tuple(replace(cpu, usable=cpu.id == 3) for cpu in host.cpus))
+    machine(host)
+    assert run() == door.FINE
+    assert {m.case.team.cpus for m in only_result().measurements} == {(3,)}
+
+
+def test_a_memory_limit_makes_a_smaller_measurement_with_a_note(
+    machine: Callable[..., list[dict[int, int]]],
+) -> None:
+    arenas = machine(replace(synthetic_host(), memory_limit=48 * MIB))
+    assert run() == door.FINE
+    results = only_result()
+    assert sum(arenas[0].values()) <= 48 * MIB
+    assert any("because" in note and "memory" in note for note in results.notes)
+    assert max(m.case.working_set for m in results.measurements) < 16 * MIB
+
+
+def test_a_quota_below_the_threads_is_explained(machine: Callable[..., object]) -> None:
+    machine(replace(synthetic_host(), cpu_quota=0.5))
+    run()
+    assert any("0.5 CPUs" in note and "two speeds" in note for note in only_result().notes)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, door.Terminated])
+def test_an_interruption_keeps_what_was_measured_and_says_where(
+    machine: Callable[..., object], capsys: pytest.CaptureFixture[str], stop: type[BaseException]
+) -> None:
+    def interrupt(number: int) -> None:
+        if number == 500:
+            raise stop
+
+    machine(on_run=interrupt)
+    with pytest.raises(stop):
+        run()
+    partial = only_result()
+    assert not partial.complete
+    assert any(m.samples for m in partial.measurements)
+    (path,) = Path("results").glob("*/*.json")
+    said = capsys.readouterr().err
+    assert str(path) in said
+    assert "--resume" in said
+    assert not list(Path("results").glob("*/*.jsonl"))
+
+    machine()
+    assert sweep.main(["--no-plot", "--resume", str(path)]) == door.FINE
+    complete = [result for result in map(load, Path("results").glob("*/*.json")) if result.complete]
+    assert len(complete) == 1
+    assert dict(complete[0].settings)["effort"] == "quick"
+    assert path.exists()
+    assert not load(path).complete
+    assert any(roof.headline for roof in fit(complete[0]).memory)
+
+
+def test_a_second_interruption_loses_nothing_of_the_first(machine: Callable[..., object]) -> None:
+    def interrupt_at(run: int) -> Callable[[int], None]:
+        def interrupt(number: int) -> None:
+            if number == run:
+                raise KeyboardInterrupt
+
+        return interrupt
+
+    machine(on_run=interrupt_at(900))
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    (first,) = Path("results").glob("*/*.json")
+    machine(on_run=interrupt_at(1))
+    with pytest.raises(KeyboardInterrupt):
+        sweep.main(["--no-plot", "--resume", str(first)])
+    (second,) = set(Path("results").glob("*/*.json")) - {first}
+    before = {(m.case, s) for m in load(first).measurements for s in m.samples}
+    after = {(m.case, s) for m in load(second).measurements for s in m.samples}
+    assert before == after
+
+
+def test_an_interruption_before_the_first_sample_leaves_no_files(machine: Callable[..., object]) -> None:
+    def interrupt(number: int) -> None:
+        raise KeyboardInterrupt
+
+    machine(on_run=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert [path for path in Path("results").rglob("*") if path.is_file()] == []
+
+
+def test_a_thread_that_dies_ends_in_a_sentence_and_a_partial_result(
+    machine: Callable[..., object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def die(number: int) -> None:
+        if number == 400:
+            raise TeamError("a thread of the team died")
+
+    machine(on_run=die)
+    assert run() == door.CHECK_FAILED
+    assert "a thread of the team died" in capsys.readouterr().err
+    assert not only_result().complete
+
+
+def test_a_result_that_cannot_be_written_leaves_the_journal(
+    machine: Callable[..., object], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(results: Results, path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    def interrupt(number: int) -> None:
+        if number == 500:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep, "save", full)
+    machine(on_run=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    (journal,) = Path("results").glob("*/*.jsonl")
+    assert str(journal) in capsys.readouterr().err
+    assert any(m.samples for m in recover(journal).measurements)
+
+
+def test_a_journal_can_be_resumed_as_well(machine: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = sweep.save
+
+    def full(results: Results, path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    def interrupt(number: int) -> None:
+        if number == 500:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep, "save", full)
+    machine(on_run=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    (journal,) = Path("results").glob("*/*.jsonl")
+    monkeypatch.setattr(sweep, "save", kept)
+    machine()
+    assert sweep.main(["--no-plot", "--resume", str(journal)]) == door.FINE
+    assert only_result().complete
+
+
+def test_a_complete_result_is_not_resumed(machine: Callable[..., object]) -> None:
+    machine()
+    run()
+    (path,) = Path("results").glob("*/*.json")
+    with pytest.raises(InputError, match="complete"):
+        sweep.main(["--resume", str(path)])
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        (replace(synthetic_host(), cpu_model="Another CPU"), "another machine"),
+        (replace(synthetic_host(4), caches=synthetic_host().caches), "other CPUs"),
+    ],
+)
+def test_a_result_of_another_machine_is_not_resumed(machine: Callable[..., object], host: Host, words: str) -> None:
+    def interrupt(number: int) -> None:
+        if number == 500:
+            raise KeyboardInterrupt
+
+    machine(on_run=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    (path,) = Path("results").glob("*/*.json")
+    machine(host)
+    with pytest.raises(InputError, match=words):
+        sweep.main(["--no-plot", "--resume", str(path)])
+
+
+def test_two_sweeps_never_take_each_others_names(machine: Callable[..., object]) -> None:
+    machine()
+    run()
+    run()
+    assert len(list(Path("results").glob("*/*.json"))) == 2
+
+
+# ------------------------------------------------------------------------------------------ the real command
+
+
+def command(*arguments: str, **more: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "ert.sweep", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **more,
+    )
+
+
+def test_help_names_every_option_and_does_not_import_numba() -> None:
+    script = "import sys; from ert import sweep\ntry: sweep.main(['--help'])\nexcept SystemExit: pass\n"
+    script += "assert 'numba' not in sys.modules and 'matplotlib' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    for option in (
+        "quick",
+        "thorough",
+        "threads",
+        "precisions",
+        "cpus",
+        "out",
+        "no-plot",
+        "seed",
+        "max-memory",
+        "resume",
+    ):
+        assert f"--{option}" in done.stdout
+    assert "default" in done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no CPU affinity")
+def test_the_real_machine_is_measured(tmp_path: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    options = ["--quick", "--threads", "1", "--precisions", "fp64", "--cpus", str(cpu), "--max-memory", "32MiB"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ert.sweep", *options, "--out", str(tmp_path), "--no-plot"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.glob("*/*.json")
+    results = load(path)
+    assert results.complete
+    assert all(m.code.verified for m in results.measurements), [m.code for m in results.measurements]
+    assert not any(m.error for m in results.measurements), [m.error for m in results.measurements if m.error]
+    assert {m.case.team.cpus for m in results.measurements} == {(cpu,)}
+    assert json.loads(path.read_text())["schema"] == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_end_the_real_command_with_their_code(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    sweeping = command("--threads", "1", "--max-memory", "32MiB", "--out", str(tmp_path), "--no-plot")
+    try:
+        # The announcement comes first; the journal's first samples mean that measuring is under way.
+        while sweeping.poll() is None:
+            journals = list(tmp_path.glob("*/*.jsonl"))
+            if journals and '"sample"' in journals[0].read_text():
+                break
+        sweeping.send_signal(number)
+        _, said = sweeping.communicate(timeout=120)
+    finally:
+        sweeping.kill()
+    assert sweeping.returncode == code
+    assert "Traceback" not in said
+    (path,) = tmp_path.glob("*/*.json")
+    assert str(path) in said
+    assert not load(path).complete
