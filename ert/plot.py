@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "Draw the figures of a stored sweep again, or the roofs of several over each other. Measures nothing."
 EPILOG = """\
-Without -o the figures lie beside the first RESULT: of one result as NAME.roofline.png and .svg and
-NAME.levels.png and .svg, of several as NAME.overlay.png and .svg, where NAME is its name without .json."""
+Without -o the figures lie beside the first RESULT: of one result as NAME.roofline.png and .svg,
+NAME.levels.png and .svg, NAME.latency.png and .svg where latencies were measured, and
+NAME.scaling.png and .svg where bandwidth was measured with more than two numbers of threads;
+of several as NAME.overlay.png and .svg, where NAME is its name without .json."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -87,6 +89,8 @@ def _only(path: Path, roofline: Roofline, name: str | None, threads: int | None)
                 points=tuple(point for point in roofline.points if point.team == team),
                 ridges=tuple(ridge for ridge in roofline.ridges if ridge.compute.team == team),
                 curves=tuple(curve for curve in roofline.curves if curve.team == team),
+                latency_curves=tuple(curve for curve in roofline.latency_curves if curve.team == team),
+                latencies=tuple(latency for latency in roofline.latencies if latency.team == team),
             )
     wanted = f"team {name!r}" if threads is None else f"team of {threads} threads"
     known = ", ".join(f"{team.name} (threads: {team.threads})" for team in roofline.teams)

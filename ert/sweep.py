@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ert import door
 from ert.errors import InputError
-from ert.measure import plan
+from ert.measure import irregular, plan
 from ert.measure.host import machine_slug, memory_budget, parse_cpu_list, read_host
 from ert.measure.plan import Settings
 from ert.records.journal import Journal, begin, resume
@@ -149,8 +149,18 @@ class Sweep:
         limit = memory_budget(self._host, limit=settings.max_memory or None)
         self._budget = plan.default_budget(self._host, self._teams, limit)
         self._largest = {team: plan.largest_working_set(self._host, team, self._budget) for team in self._teams}
+        scaling = irregular.scaling_teams(self._host, cpus, self._teams)
+        self._scaling, self._scaling_notes = irregular.affordable(self._host, scaling, self._largest, self._budget)
+        self._arenas = plan.arena_sizes({**self._largest, **self._scaling})
         if earlier is not None:
-            _same_machine(earlier.host, self._host, earlier.measurements, self._teams)
+            _same_machine(earlier.host, self._host, earlier.measurements, (*self._teams, *self._scaling))
+
+    def _expectation(self) -> tuple[float, int]:
+        """Return roughly how many seconds the sweep will take, and how many visits."""
+        seconds, visits = plan.expected(self._host, self._teams, self._settings, self._largest)
+        sizes = {team: plan.expected_levels(self._host, team, self._largest[team]) for team in self._teams}
+        more, others = irregular.expected(self._teams, sizes, self._settings.effort)
+        return seconds + more, visits + others
 
     def run(self) -> int:
         """Measure, save, draw, print; return the exit code."""
@@ -165,7 +175,7 @@ class Sweep:
         tools, available = toolchain(), widths()
         absent = missing(plan.precisions(self._settings.precisions))
         self._settings = _explicit(self._settings, available, absent)
-        expected = plan.expected(self._host, self._teams, self._settings, self._largest)
+        expected = self._expectation()
         print(tables.found(self._host, tools, self._teams))
         print()
         print(self._announcement(*expected))
@@ -173,7 +183,7 @@ class Sweep:
         notes = (*self._notes(), *doubts())
         header = Results(started, self._host, tools, (), self._settings.stored(), notes=notes, absent=absent)
         show = progress()
-        with Bench(plan.arena_sizes(self._largest)) as bench:
+        with Bench(self._arenas) as bench:
             if not bench.pinned:
                 header = replace(header, notes=(*header.notes, "threads could not be bound to CPUs on this system"))
             paths, journal = begin(self._out, machine_slug(self._host), header)
@@ -195,6 +205,7 @@ class Sweep:
                 absent=absent,
                 widths=available,
                 expected_seconds=expected[0],
+                scaling=self._scaling,
             )
 
             def seconds() -> Seconds:
@@ -211,6 +222,7 @@ class Sweep:
                     return door.CHECK_FAILED
                 raise
             results = campaign.results(complete=True, seconds=seconds())
+            results = replace(results, notes=(*results.notes, *bench.notes()))
         save(results, paths.json)
         journal.path.unlink()
         self._finish(results, paths)
@@ -252,7 +264,7 @@ class Sweep:
         names = listed(plan.precisions(self._settings.precisions))
         teams = " and ".join(map(team_words, self._teams))
         largest = max(self._largest.values())
-        total = sum(plan.arena_sizes(self._largest).values())
+        total = sum(self._arenas.values())
         return textwrap.fill(
             f"Measuring with {teams}: peaks and ceilings in {names}, bandwidth from {size(plan.SMALLEST)} to "
             f"{size(largest)} a thread, the access mixes of each level, and {len(how.multiply_adds)} arithmetic "
@@ -262,7 +274,7 @@ class Sweep:
 
     def _notes(self) -> tuple[str, ...]:
         """Return what the user should know of the circumstances."""
-        notes = list(self._host.notes)
+        notes = [*self._host.notes, *self._scaling_notes]
         quota = self._host.cpu_quota
         most = max(team.threads for team in self._teams)
         if quota is not None and quota < most:

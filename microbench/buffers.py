@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -59,6 +60,23 @@ class Arena:
         if offset < 0 or offset + length > self.size:
             raise ValueError(f"{length} bytes at {offset} do not lie in an arena of {self.size}")
         return self.bytes[offset : offset + length].view(dtype)
+
+    def backing(self) -> tuple[int, int] | None:
+        """Return the bytes that memory stands behind, and how many of them are huge pages; None if not told."""
+        try:
+            text = Path("/proc/self/smaps").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return None
+        found: dict[str, int] = {}
+        inside = False
+        for line in text.splitlines():
+            first, _, rest = line.partition(" ")
+            if not first.endswith(":"):
+                start, end = (int(part, 16) for part in first.split("-"))
+                inside = start < self.address + self.size and self.address < end
+            elif inside and first in ("Rss:", "AnonHugePages:"):
+                found[first] = found.get(first, 0) + 1024 * int(rest.split()[0])
+        return (found["Rss:"], found.get("AnonHugePages:", 0)) if "Rss:" in found else None
 
     def close(self) -> None:
         """Give the memory back. Views taken from it must not be used any more."""

@@ -223,7 +223,35 @@ MIXES = (
     Mix("store_nt", reads=0, writes=1, arrays=1, nontemporal=True),
 )
 
-PROBES = ("compute", "memory", "intensity")
+PROBES = ("compute", "memory", "intensity", "latency", "gather", "stride", "overhead")
+
+LINE_BYTES = 64
+"""Bytes from one datum to the next in a random access. On cores with longer lines (Apple's 128) two share one."""
+
+PATTERNS = ("random", "page")
+"""Orders of a pointer chase: over the whole working set, and inside pages that are visited one after the other."""
+
+GENERAL_CHAINS = 8
+"""Chains of a pointer chase whose addresses stay in general registers; of more they are kept in vector registers, which
+are more and cost a few cycles a step. 16 general ones, less stack and counter, would hold no more than 12."""
+
+DATA_PER_INDEX = 4
+"""How many times as long as its index array the data of a gather are: with both alike, half of the working set would be
+a stream, and with much less index many lines would never be read."""
+
+GATHER_STEP = 128
+"""Bytes of the index array that one trip of a gather reads. With more, LLVM's order of the loads needs more registers
+than aarch64 has."""
+
+GATHERS = (("int32", 32), ("int64", 64))
+"""Element, and bits of the index, of the gathers measured: 4 and 8 bytes each."""
+
+STRIDES = (1, 2, 4, 8, 16, 32, 64)
+"""Distances in elements of 8 bytes from one strided read to the next."""
+
+STRIDE_LOADS, STRIDE_STEP = 16, 4096
+"""Reads of one trip at a stride, enough to hide the loop, and the most bytes that a trip may step over, few enough for
+the longest stride to fit an L1."""
 
 _T = TypeVar("_T", Precision, Mix, Instruction)
 
@@ -256,6 +284,17 @@ def round_working_set(mix_name: str, size: int) -> int:
     """
     granule = mix(mix_name).arrays * STEP_BYTES
     return max(granule, size // granule * granule)
+
+
+def round_gather(size: int) -> int:
+    """Return the largest working set in bytes not above `size` that a gather fills evenly, at least one trip of it."""
+    granule = (1 + DATA_PER_INDEX) * GATHER_STEP
+    return max(granule, size // granule * granule)
+
+
+def stride_loads(stride: int) -> int:
+    """Return the reads of one trip at a stride of so many elements of 8 bytes."""
+    return min(STRIDE_LOADS, STRIDE_STEP // (8 * stride))
 
 
 def array_pitch(length: int) -> int:

@@ -66,6 +66,11 @@ def monotonic_ns(typingctx: Any) -> Any:
     return types.int64(), codegen
 
 
+def now_ns() -> int:
+    """Return what :func:`monotonic_ns` reads at this moment, for code that is not compiled."""
+    return time.perf_counter_ns() if _UNIT else time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def chain(typingctx: Any, trips: Any) -> Any:
     """Do ``CHAIN_LINKS * trips`` additions, each of which needs the sum before; returns the sum."""

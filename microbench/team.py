@@ -43,11 +43,15 @@ class _CalledBack(TeamError):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One timed run: seconds from first start to last end, each thread's own, and each core's clock in hertz."""
+    """One timed run: seconds from first start to last end, each thread's own, and each core's clock in hertz.
+
+    ``first_start_ns`` is when it began, on the clock of :func:`microbench.clock.now_ns`.
+    """
 
     seconds: float
     thread_seconds: tuple[float, ...]
     clocks_hz: tuple[float, ...]
+    first_start_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +221,7 @@ class Team:
             (max(ends) - min(starts)) * 1e-9,
             tuple((end - start) * 1e-9 for start, end in zip(starts, ends, strict=True)),
             tuple(CHAIN_TRIPS * CHAIN_LINKS / (took * 1e-9) if took else 0.0 for took in chains) if clock else (),
+            min(starts),
         )
 
     def close(self) -> None:

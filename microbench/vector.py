@@ -21,6 +21,7 @@ from numba.extending import intrinsic
 
 from microbench.assembly import Counts
 from microbench.catalog import Extension
+from microbench.clock import opaque
 
 ARRAYS = 3
 """Array pointers in the argument block; the length in bytes of each array and the register block's address follow."""
@@ -42,6 +43,9 @@ _ELEMENTS = {
     # Of the accumulators of their dot products. What is multiplied comes in registers of the same type, as bits.
     "bf16": (ir.FloatType(), 32, "f32"),
     "int8": (ir.IntType(32), 32, "i32"),
+    # Scalars of general registers: addresses, indices and sums that may wrap round.
+    "int64": (_I64, 64, "i64"),
+    "int32": (ir.IntType(32), 32, "i32"),
 }
 _OPERAND_BITS = {"bfloat": 16, "i8": 8}
 _ARM = ("aarch64", "arm64")
@@ -70,6 +74,7 @@ class Emitter:
     def __init__(self, builder: ir.IRBuilder, precision: str, bits: int, machine: str) -> None:
         self.builder = builder
         element, element_bits, suffix = _ELEMENTS[precision]
+        self.machine = machine
         self.lanes = bits // element_bits
         self.bytes = bits // 8
         self.type = ir.VectorType(element, self.lanes) if self.lanes > 1 else element
@@ -158,6 +163,29 @@ class Emitter:
         function = ir.FunctionType(ir.VoidType(), [self.type])
         self.builder.call(ir.InlineAsm(function, "", self._sink, side_effect=True), [value])
 
+    def follow(self, address: Any) -> Any:
+        """Load what lies at `address`, itself an element: the next address of a chain."""
+        if self.type != _I64:
+            address = self.builder.bitcast(self._held_in_vector(address), _I64)
+        return self.load(self.builder.inttoptr(address, ir.PointerType()))
+
+    def element(self, pointer: Any, index: Any) -> Any:
+        """Load the element number `index`, an integer of any width, of the array at `pointer`."""
+        if index.type != _I64:
+            index = self.builder.sext(index, _I64)
+        value = self.builder.load(self.builder.gep(pointer, [index], source_etype=self.type), typ=self.type)
+        value.align = self.bytes
+        return value
+
+    def part(self) -> None:
+        """Keep what follows apart from what came before, so that neighbouring loads never become one vector."""
+        self.builder.call(ir.InlineAsm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", side_effect=True), [])
+
+    def _held_in_vector(self, value: Any) -> Any:
+        """Return `value` through an empty inline assembly that wants it in a vector register."""
+        function = ir.FunctionType(self.type, [self.type])
+        return self.builder.call(ir.InlineAsm(function, "", f"={self._sink},0", side_effect=True), [value])
+
     def _intrinsic(self, name: str, *arguments: Any) -> Any:
         function = cgutils.get_or_insert_function(
             self.builder.module,
@@ -194,8 +222,16 @@ class Loop:
         Chains carried from trip to trip.
     step : int
         Bytes that each array advances in a trip; 0 where no array is used.
-    flop, read_bytes, written_bytes, allocate_bytes, events : int
-        Work of one trip of one thread.
+    streams : int
+        How many arrays advance, from the first; the others stay where they are.
+    drifts : bool
+        Whether a pass goes on where the last one stepped over the end instead of at the beginning, also from one call
+        to the next: the slot of the addend holds the offset.
+    covers : int
+        Bytes of the working set that one trip touches, in whole lines, where that is not `step`.
+    flop, read_bytes, written_bytes, allocate_bytes, line_bytes, events : int
+        Work of one trip of one thread; `line_bytes` are the whole lines that cross every level beyond L1, 0 for
+        streams.
     """
 
     name: str
@@ -205,10 +241,14 @@ class Loop:
     counts: Counts
     accumulators: int = 0
     step: int = 0
+    streams: int = ARRAYS
+    drifts: bool = False
+    covers: int = 0
     flop: int = 0
     read_bytes: int = 0
     written_bytes: int = 0
     allocate_bytes: int = 0
+    line_bytes: int = 0
     events: int = 0
 
 
@@ -236,33 +276,43 @@ def emit(builder: ir.IRBuilder, loop: Loop, arguments: Any, trips: Any, machine:
     slots = [(FIRST_SLOT + index) * SLOT_BYTES for index in range(loop.accumulators)]
     starts = [emitter.load(registers, slot) for slot in slots]
 
+    rim = builder.sub(length, ir.Constant(_I64, loop.step))
     entry = builder.block
     body, done = builder.append_basic_block("trip"), builder.append_basic_block("done")
     builder.branch(body)
     builder.position_at_end(body)
     left, offset = builder.phi(_I64), builder.phi(_I64)
     left.add_incoming(trips, entry)
-    offset.add_incoming(ir.Constant(_I64, 0), entry)
+    offset.add_incoming(a if loop.drifts else ir.Constant(_I64, 0), entry)
     accumulators = [builder.phi(emitter.type) for _ in starts]
     for accumulator, start in zip(accumulators, starts, strict=True):
         accumulator.add_incoming(start, entry)
 
     _barrier(builder)
-    pointers = [builder.gep(array, [offset], source_etype=_I8) for array in arrays]
+    pointers = [builder.gep(array, [offset], source_etype=_I8) for array in arrays[: loop.streams]]
+    pointers += arrays[loop.streams :]
     after = loop.body(emitter, pointers, list(accumulators), x, a)
     emitter.flush()
+    last = builder.block  # another one than `body` where a trip contains a loop itself
     for accumulator, value in zip(accumulators, after, strict=True):
-        accumulator.add_incoming(value, body)
+        accumulator.add_incoming(value, last)
     advanced = builder.add(offset, ir.Constant(_I64, loop.step))
-    wrapped = builder.select(builder.icmp_unsigned("==", advanced, length), ir.Constant(_I64, 0), advanced)
-    offset.add_incoming(wrapped if loop.step else offset, body)
+    if loop.drifts:
+        # Hidden from LLVM, which would make a chain of five instructions of these two.
+        over = opaque(builder, builder.sub(offset, rim))
+        wrapped = builder.select(builder.icmp_signed("<", over, ir.Constant(_I64, 0)), advanced, over)
+    else:
+        wrapped = builder.select(builder.icmp_unsigned("==", advanced, length), ir.Constant(_I64, 0), advanced)
+    offset.add_incoming(wrapped if loop.step else offset, last)
     rest = builder.sub(left, ir.Constant(_I64, 1))
-    left.add_incoming(rest, body)
+    left.add_incoming(rest, last)
     builder.cbranch(builder.icmp_unsigned("!=", rest, ir.Constant(_I64, 0)), body, done)
 
     builder.position_at_end(done)
     for value, slot in zip(after, slots, strict=True):
         emitter.store(value, registers, slot)
+    if loop.drifts:
+        emitter.store(wrapped, registers, A_SLOT * SLOT_BYTES)
     if loop.counts.nontemporal_stores:
         # Non-temporal stores are not done when they retire; without the fence the last ones would go untimed.
         builder.fence("seq_cst")

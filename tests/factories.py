@@ -8,21 +8,31 @@ from dataclasses import replace
 from ert.roofline.model import (
     Cache,
     ComputeRoof,
+    Concurrency,
     Cpu,
     Curve,
     CurvePoint,
     Estimate,
+    Gather,
     Grade,
     Host,
     InstructionLatency,
     IntensityPoint,
+    Latency,
+    LatencyCurve,
+    LatencyPoint,
     MemoryRoof,
     Node,
+    Overhead,
     Plateau,
+    RandomAccess,
     Results,
     RidgePoint,
     Roofline,
+    Scaling,
+    ScalingPoint,
     Seconds,
+    Strided,
     Team,
     Toolchain,
 )
@@ -419,3 +429,79 @@ def multi_precision() -> Roofline:
         capacities=ZEN4_CAPACITIES,
         declared=ZEN4_DECLARED,
     )
+
+
+# ---------------------------------------------------------------------- latency, concurrency, irregular access
+
+ZEN4_LATENCIES = {
+    "random": {"L1": 1.08, "L2": 3.8, "L3": 14.0, "DRAM": 167.0},
+    "page": {"L1": 1.08, "L2": 2.43, "L3": 5.81, "DRAM": 68.9},
+}
+"""Pattern -> level -> ns."""
+
+
+def latency_curve(
+    team: Team, pattern: str, values: Mapping[str, float], capacities: Mapping[str, float], declared: Mapping[str, int]
+) -> LatencyCurve:
+    """Return a latency curve with levels of so many ns that end at the capacities in bytes."""
+    rates = curve(team, {level: 1000.0 / value for level, value in values.items()}, capacities, declared)
+    points = tuple(LatencyPoint(point.working_set, estimate(point.rate.best / 1000)) for point in rates.points)
+    plateaus = tuple(replace(plateau, value=1000.0 / plateau.value) for plateau in rates.plateaus)
+    return LatencyCurve(team, pattern, points, plateaus, ("a note of the curve",))
+
+
+def irregular(
+    latencies: Mapping[str, Mapping[str, float]] | None = None, *, threads: Sequence[int] = (1, 2)
+) -> Roofline:
+    """Return :func:`zen4` with all that is measured beside roofs; `latencies` as :data:`ZEN4_LATENCIES`."""
+    latencies = latencies or ZEN4_LATENCIES
+    curves = tuple(
+        latency_curve(ONE, pattern, values, ZEN4_CAPACITIES, ZEN4_DECLARED) for pattern, values in latencies.items()
+    )
+    found = tuple(
+        Latency(
+            level, pattern, ONE, value * 1e-9, value * 1e-9 * CLOCK, estimate(1e9 / value),
+            ZEN4_CAPACITIES.get(level), ZEN4_DECLARED.get(level),
+        )
+        for pattern, values in latencies.items()
+        for level, value in values.items()
+    )  # fmt: skip
+    access = tuple(
+        RandomAccess(
+            "DRAM", team, chains, 128 * MIB, 64, estimate(team.threads * min(chains, 20) * 0.384e9),
+            float(team.threads * min(chains, 20)), True, chains == 24,
+        )
+        for team in (ONE, BOTH)
+        for chains in (1, 2, 4, 8, 16, 24, 32)
+    )  # fmt: skip
+    laws = tuple(
+        Concurrency("DRAM", team, bandwidth, 167e-9, bandwidth * 167e-9, team.threads * 20 * 64.0, 24)
+        for team, bandwidth in ((ONE, 30e9), (BOTH, 50e9))
+    )
+    lines = {"L1": None, "L2": 110e9, "L3": 90e9, "DRAM": 9e9}
+    gathers = tuple(
+        Gather(level, team, size, size, MIB, estimate(2e9 * size), 2e9 * size, line, True)
+        for team in (ONE, BOTH) for level, line in lines.items() for size in (4, 8)
+    )  # fmt: skip
+    strides = tuple(
+        Strided(level, team, stride, MIB, estimate(14.5e9), line, True)
+        for team in (ONE, BOTH) for level, line in lines.items() for stride in (1, 8, 64)
+    )  # fmt: skip
+    teams = [Team(str(number), tuple(range(number)), number) for number in threads]
+    scaling = tuple(
+        Scaling(
+            level,
+            tuple(ScalingPoint(team, estimate(min(team.threads * rate, most) * GIGA), True) for team in teams),
+            next((team for team in teams[:-1] if team.threads * rate >= most), None),
+        )
+        for level, rate, most in (("L3", 98.0, 1e9), ("DRAM", 30.0, 60.0))
+    )
+    costs = {"first start": 10e-6, "last end": 14e-6, "barrier": 30e-9}
+    overheads = tuple(
+        Overhead(kind, team, estimate(1 / (team.threads * seconds)))
+        for team in (ONE, BOTH) for kind, seconds in costs.items()
+    )  # fmt: skip
+    return replace(
+        zen4(), latency_curves=curves, latencies=found, random_access=access, concurrency=laws, gathers=gathers,
+        strides=strides, scaling=scaling, overheads=overheads,
+    )  # fmt: skip

@@ -32,6 +32,17 @@ class SyntheticMachine:
         ("DRAM", 20e9, float("inf")),
     )
     mix_factor: dict[str, float] = field(default_factory=lambda: {"copy": 0.9, "triad_nt": 1.25})
+    latencies: dict[str, float] = field(
+        default_factory=lambda: {"L1": 4 / CLOCK_HZ, "L2": 14 / CLOCK_HZ, "L3": 50 / CLOCK_HZ, "DRAM": 100e-9}
+    )
+    in_flight: int = 20
+    in_pages: float = 0.5
+    latency_capacity: float = 1.0
+    gathers_per_s: dict[str, float] = field(default_factory=lambda: {"L1": 3e9, "L2": 1.5e9, "L3": 1e9, "DRAM": 0.1e9})
+    overheads: dict[str, float] = field(
+        default_factory=lambda: {"first start": 20e-6, "last end": 30e-6, "barrier": 100e-9}
+    )
+    saturated_at: float = float("inf")
     chains_needed: int = 8
     best_bits: int = 256
     noise: float = 0.0
@@ -53,7 +64,9 @@ class SyntheticMachine:
     def bandwidth(self, case: Case) -> float:
         """Bytes/s of one thread."""
         height = next(value for _, value, capacity in self.levels if case.working_set <= capacity)
-        narrow = 1.0 if case.vector_bits >= self.best_bits else 0.5
+        narrow = 1.0 if case.vector_bits >= self.best_bits or case.probe == "stride" else 0.5
+        if height == self.levels[-1][1]:
+            height *= min(1.0, self.saturated_at / case.team.threads)
         return height * self.mix_factor.get(case.mix, 1.0) * narrow
 
     def peak(self, case: Case) -> float:
@@ -61,6 +74,43 @@ class SyntheticMachine:
         chains = min(1.0, case.accumulators / self.chains_needed)
         share = self.instructions.get(case.instructions, 1.0)
         return self.peaks[case.precision] * share * chains * min(1.0, case.vector_bits / self.best_bits)
+
+    def level(self, case: Case, larger: float = 1.0) -> str:
+        """Where the working set lies, with capacities so many times those of the bandwidth."""
+        return next(name for name, _, capacity in self.levels if case.working_set <= larger * capacity)
+
+    def irregular_work(self, case: Case) -> Work:
+        """Count one pass of what is counted in events."""
+        parameters = dict(case.parameters)
+        events, useful, line = 64 * case.team.threads, 8, 64
+        if case.probe == "latency":
+            events *= case.accumulators
+        if case.probe == "gather":
+            useful = int(str(parameters["element"]).removeprefix("int")) // 8
+        if case.probe == "stride":
+            line = min(64, 8 * int(parameters["stride"]))
+        if case.probe == "overhead":
+            return Work(events=case.team.threads)
+        index = int(parameters["index_bits"]) // 8 if case.probe == "gather" else 0
+        traffic = ((case.level, events * (line + index)),) if case.level else ()
+        return Work(read_bytes=events * (useful + index), level_bytes=traffic, events=events)
+
+    def irregular_seconds(self, case: Case, work: Work) -> float:
+        """Time of one pass of it."""
+        parameters = dict(case.parameters)
+        each = work.events / case.team.threads
+        match case.probe:
+            case "latency":
+                name = self.level(case, self.latency_capacity)
+                latency = self.latencies[name]
+                if parameters["pattern"] == "page" and name != "L1":
+                    latency *= self.in_pages
+                return each * latency / min(case.accumulators, self.in_flight)
+            case "gather":
+                return each / self.gathers_per_s[self.level(case)]
+            case "stride":
+                return each * min(64, 8 * int(parameters["stride"])) / self.bandwidth(case)
+        return self.overheads[str(parameters["until"])] * case.team.threads
 
     def describe(self, case: Case) -> tuple[Work, Code]:
         code = Code("mismatch", "fma 63 instead of 64") if self.unverified(case) else Code("verified")
@@ -71,6 +121,8 @@ class SyntheticMachine:
             steps = 60 * case.accumulators
             flop = steps * lanes * sum(catalog.STEPS[step].flop for step in kind.steps) // len(kind.steps)
             return Work(flop=flop * threads, events=steps * threads), code
+        if case.probe in ("latency", "gather", "stride", "overhead"):
+            return self.irregular_work(case), code
         mix = catalog.mix(case.mix)
         array = case.working_set // mix.arrays
         flop = 0
@@ -96,9 +148,12 @@ class SyntheticMachine:
         work, _ = self.describe(case)
         threads = case.team.threads
         seconds = 0.0
+        counted = case.probe in ("latency", "gather", "stride", "overhead")
+        if counted:
+            seconds = self.irregular_seconds(case, work)
         if work.flop and case.probe != "memory":
             seconds = work.flop / threads / self.peak(case)
-        if case.probe != "compute":
+        if case.probe != "compute" and not counted:
             seconds = max(seconds, work.program_bytes / threads / self.bandwidth(case))
         seconds *= passes * (1 + abs(self._random.gauss(0, self.noise))) * self.slow(self.now)
         self.now += 1.25 * seconds

@@ -17,7 +17,8 @@ from ert.measure.noise import disturbances
 from ert.measure.sampling import Timing
 from ert.roofline.model import Case, Code, CodeStatus, Toolchain, Work
 from microbench import assembly, catalog, confirm, isa
-from microbench.probes import compute, intensity, memory
+from microbench.clock import now_ns
+from microbench.probes import compute, intensity, irregular, latency, memory, overhead
 from microbench.probes.probe import Probe
 from microbench.team import Team as Threads
 from microbench.team import TeamError, Worker
@@ -32,6 +33,10 @@ WARM_SHARE = 16
 WARM_BYTES = 4 << 20
 """Working sets of one thread up to this are passed over once before every sample, since what runs between two samples
 may have evicted a part of them; larger ones only before the first, which leaves the caches as later ones do."""
+
+
+GRANTED = 0.9
+"""Share of huge pages from which page walks are rare; the ends of arenas and small arrays never have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Bench:
         """Vector registers that code can name, and whether a multiply-add is one instruction."""
         self._built: dict[tuple[Any, ...], _Built] = {}
         self._open: _Open | None = None
+        self._arenas = dict(arenas)
         self._threads = Threads(arenas)
         self.compiling = 0.0
         """Seconds spent on making code so far."""
@@ -87,6 +93,7 @@ class Bench:
             written_bytes=loop.written_bytes * times,
             allocate_bytes=loop.allocate_bytes * times,
             compulsory_bytes=case.total_working_set or None,
+            level_bytes=((case.level, loop.line_bytes * times),) if loop.line_bytes and case.level else (),
             events=loop.events * times,
         )
         return work, built.code
@@ -101,6 +108,8 @@ class Bench:
     def run(self, case: Case, passes: int) -> Timing:
         """See :class:`ert.measure.sampling.Instrument`."""
         state = self._state(case)
+        if case.probe == "overhead" and (until := dict(case.parameters)["until"]) != "barrier":
+            return self._start(state, passes, str(until))
         trips = passes * state.trips_a_pass
         warm = self._warm(state, trips)
         began = time.perf_counter()
@@ -111,6 +120,19 @@ class Bench:
         return Timing(
             timing.seconds, timing.thread_seconds, timing.clocks_hz, seen.steal_seconds, seen.context_switches
         )
+
+    def _start(self, state: _Open, passes: int, until: str) -> Timing:
+        """Start the team `passes` times for a loop that does nothing, and time each from the call on."""
+        cpus, address = state.case.team.cpus, state.built.machinecode.address
+        taken = 0.0
+        with disturbances(cpus) as seen:
+            for _ in range(passes):
+                called = now_ns()
+                timing = self._threads.run(cpus, address, 0, 1, clock=False)
+                taken += (timing.first_start_ns - called) * 1e-9 + (timing.seconds if until == "last end" else 0.0)
+        self.measuring += taken
+        state.trips += passes
+        return Timing(taken, steal_seconds=seen.steal_seconds, context_switches=seen.context_switches)
 
     def check(self, case: Case) -> str:
         """See :class:`ert.measure.sampling.Instrument`."""
@@ -123,6 +145,12 @@ class Bench:
 
         verdicts = self._threads.each(case.team.cpus, job)
         return next((f"wrong result on CPU {cpu}: {text}" for cpu, text in verdicts.items() if text), "")
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the memory that was measured on turned out to be, as far as it matters."""
+        cpus = list(self._arenas)
+        known = [part for part in self._threads.each(cpus, lambda worker: worker.arena.backing()).values() if part]
+        return huge_page_note(sum(resident for resident, _ in known), sum(huge for _, huge in known))
 
     def close(self) -> None:
         """Call the threads back and give their memory back."""
@@ -146,10 +174,16 @@ class Bench:
         """Return how many trips go untimed before a sample."""
         if not state.built.probe.arrays:
             return max(1, trips // WARM_SHARE)
-        return state.trips_a_pass if not state.trips or state.case.working_set <= WARM_BYTES else 0
+        loop = state.built.probe.loop
+        if state.trips and state.case.working_set > WARM_BYTES:
+            return 0
+        if loop.step or state.case.working_set <= WARM_BYTES:
+            return -(-state.length // loop.covers) if loop.covers else state.trips_a_pass
+        # A chase of what is no longer warmed takes long; laying its cycle has left the caches as they should be.
+        return 1
 
     def _trips_a_pass(self, case: Case, probe: Probe) -> int:
-        return case.working_set // probe.arrays // probe.loop.step if probe.arrays else 1
+        return case.working_set // probe.arrays // probe.loop.step if probe.arrays and probe.loop.step else 1
 
     def _build(self, case: Case) -> _Built:
         key = (
@@ -169,14 +203,35 @@ class Bench:
 
 
 def _probe(case: Case) -> Probe:
+    parameters = dict(case.parameters)
     match case.probe:
         case "compute":
             return compute.build(case.precision, case.instructions, case.vector_bits, case.accumulators)
-        case "memory":
+        case "memory" | "scaling":
             return memory.build(case.mix, case.vector_bits)
         case "intensity":
             return intensity.build(case.precision, case.multiply_adds, case.vector_bits, case.accumulators)
+        case "latency":
+            return latency.build(str(parameters["pattern"]), case.accumulators)
+        case "gather":
+            return irregular.build_gather(str(parameters["element"]), int(parameters["index_bits"]))
+        case "stride":
+            return irregular.build_stride(int(parameters["stride"]))
+        case "overhead":
+            if parameters["until"] == "barrier":
+                return overhead.build_barrier(int(parameters["threads"]))
+            return overhead.build_nothing()
     raise KeyError(f"no probe called {case.probe!r}")
+
+
+def huge_page_note(resident: int, huge: int) -> tuple[str, ...]:
+    """Say if a part of `resident` bytes that matters is not among the `huge` bytes of huge pages."""
+    if resident <= 0 or huge >= GRANTED * resident:
+        return ()
+    return (
+        f"Only {100 * huge / resident:.0f} % of the memory measured on came in huge pages: latencies and rates of "
+        "large working sets, random ones above all, contain page walks",
+    )
 
 
 def _counts(counts: assembly.Counts) -> tuple[tuple[str, int], ...]:

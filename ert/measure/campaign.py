@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ert.measure import plan
+from ert.measure import irregular, plan
 from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.roofline.caches import cache_capacities
@@ -104,6 +104,8 @@ class Campaign:
         Vector widths at which the CPU works on each precision. Without it, fp64 and fp32 at those of the toolchain.
     expected_seconds : float
         For the listener, until the number of visits is known.
+    scaling : mapping of Team to int
+        Teams of other sizes whose bandwidth is measured, and the largest working set of one thread of each, in bytes.
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class Campaign:
         absent: Sequence[tuple[str, str]] = (),
         widths: Mapping[str, Sequence[int]] | None = None,
         expected_seconds: float = 0.0,
+        scaling: Mapping[Team, int] | None = None,
     ) -> None:
         self._instrument = instrument
         self._host, self._toolchain = host, toolchain
@@ -145,6 +148,8 @@ class Campaign:
         self._visited: set[tuple[Case, int]] = set()
         self._notes = tuple(notes)
         self._expected_seconds = expected_seconds
+        self._scaling = dict(scaling or {})
+        self._sparse = irregular.EFFORTS[settings.effort]
 
     # ------------------------------------------------------------------------------------------- the whole
 
@@ -153,7 +158,7 @@ class Campaign:
         for case in self._earlier:
             self._introduce(case)
         groups = list(self._first_round())
-        self._steps = sum(len(group) for group in groups) * self._effort.rounds
+        self._steps = sum(self._rounds(case) for group in groups for case in group)
         self._listener.total(self._steps)
         order = random.Random(self._settings.seed)
         for number in range(1, self._effort.rounds):
@@ -204,6 +209,7 @@ class Campaign:
                 mixes = plan.mixes_of(level, self._fma)
                 yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
         yield from self._ceilings(chosen)
+        yield from self._irregular(levels, widths)
         if not self._fma:
             return
         for team in self._teams:
@@ -216,6 +222,25 @@ class Campaign:
                             team, precision, self._effort.multiply_adds, level, size, bits, chosen.accumulators[bits]
                         ),
                     )
+
+    def _irregular(
+        self, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
+    ) -> Iterator[Sequence[Case]]:
+        """Latency, concurrency, irregular access, scaling and overhead; in groups that lay their data once."""
+        least, most = (choose(self._teams, key=lambda team: team.threads) for choose in (min, max))
+        one = irregular.leader(least)
+        for cases in irregular.latency_curve_cases(one, self._largest[least], self._sparse):
+            yield self._round(0, cases)
+        yield self._round(0, irregular.in_page_cases(one, levels[least]))
+        for team in self._teams:
+            for level, size in levels[team].items():
+                yield self._round(0, irregular.random_access_cases(team, level, size, self._registers, self._sparse))
+                yield self._round(0, irregular.stride_cases(team, level, size, self._sparse))
+                for case in irregular.gather_cases(team, level, size):
+                    yield self._round(0, (case,))
+            yield self._round(0, irregular.overhead_cases(team))
+        for team, size in self._scaling.items():
+            yield self._round(0, irregular.scaling_cases(team, levels[most], widths, size))
 
     def _ceilings(self, chosen: Chosen) -> Iterator[Sequence[Case]]:
         """Visit what lies under the compute roofs and beside them: other instructions, mixes, and few chains.
@@ -329,6 +354,8 @@ class Campaign:
     def _round(self, number: int, cases: Iterable[Case]) -> Sequence[Case]:
         cases = tuple(cases)
         for case in cases:
+            if number >= self._rounds(case):
+                continue
             measurement = self._measured.get(case) or self._introduce(case)
             if (case, number) not in self._visited:
                 self._visited.add((case, number))
@@ -336,7 +363,7 @@ class Campaign:
             if measurement.error or any(sample.round == number for sample in measurement.samples):
                 continue
             self._listener.step(self._visits, describe(case), self._seconds_left())
-            after = visit(self._instrument, measurement, number, Visit(self._effort.samples), self._elapsed)
+            after = visit(self._instrument, measurement, number, self._how(case), self._elapsed)
             # First, so that an interruption while it is written down does not lose it here.
             self._measured[case] = after
             for sample in after.samples[len(measurement.samples) :]:
@@ -344,6 +371,12 @@ class Campaign:
             if after.error:
                 self._recorder.error(case, after.error)
         return cases
+
+    def _rounds(self, case: Case) -> int:
+        return self._sparse.rounds if case.probe in irregular.PROBES else self._effort.rounds
+
+    def _how(self, case: Case) -> Visit:
+        return self._sparse.visit if case.probe in irregular.PROBES else Visit(self._effort.samples)
 
     def _introduce(self, case: Case) -> Measurement:
         if case in self._earlier:
@@ -370,6 +403,15 @@ def describe(case: Case) -> str:
             what = f"{case.precision} {case.instructions} {case.vector_bits}-bit"
         case "intensity":
             what = f"{case.level} {case.precision} k={case.multiply_adds}"
+        case "latency":
+            what = f"{case.level or 'curve'} latency, {dict(case.parameters)['pattern']}"
+            what += f" x {case.accumulators}" if case.accumulators > 1 else ""
+        case "gather":
+            what = f"{case.level} gather {dict(case.parameters)['element']}"
+        case "stride":
+            what = f"{case.level} stride {dict(case.parameters)['stride']}"
+        case "overhead":
+            what = f"overhead, {dict(case.parameters)['until']}"
         case _:
             what = f"{case.level or 'curve'} {case.mix}"
     return f"{what}, {team_words(case.team)}"

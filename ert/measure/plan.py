@@ -10,8 +10,7 @@ from ert.errors import InputError
 from ert.measure.host import format_cpu_list, physical_order
 from ert.measure.sampling import TARGET_SECONDS
 from ert.roofline.caches import cache_capacities, cache_share
-from ert.roofline.fit import MEMORY
-from ert.roofline.model import Case, Host, Plateau, Team
+from ert.roofline.model import MEMORY, Case, Host, Plateau, Team
 from microbench import catalog
 from microbench.catalog import MIXES, MULTIPLY_ADDS, PRECISIONS
 
@@ -491,6 +490,12 @@ def arena_sizes(largest: Mapping[Team, int]) -> dict[int, int]:
         for cpu in team.cpus:
             sizes[cpu] = max(sizes.get(cpu, 0), wanted)
     return sizes
+
+
+def expected_levels(host: Host, team: Team, largest: int) -> dict[str, int]:
+    """Return the working sets that will roughly stand for each level, from the declared caches; memory last."""
+    sizes = {level: capacity // OUTSIDE for level, capacity in cache_capacities(host, team.cpus)}
+    return {level: size for level, size in sizes.items() if size <= largest} | {MEMORY: largest}
 
 
 def expected(host: Host, teams: Sequence[Team], settings: Settings, largest: Mapping[Team, int]) -> tuple[float, int]:

@@ -10,7 +10,11 @@ from pathlib import Path
 
 from ert.errors import InputError
 
-SUFFIXES = (".json", ".roofline.png", ".roofline.svg", ".levels.png", ".levels.svg", ".journal.jsonl")
+SUFFIXES = (
+    ".json",
+    *(f".{kind}{form}" for kind in ("roofline", "levels", "latency", "scaling") for form in (".png", ".svg")),
+    ".journal.jsonl",
+)
 """Of the files of one sweep, in the order of the fields of :class:`Paths`."""
 
 PROOF_BYTES = 4096
@@ -28,6 +32,10 @@ class Paths:
     roofline_svg: Path
     levels_png: Path
     levels_svg: Path
+    latency_png: Path
+    latency_svg: Path
+    scaling_png: Path
+    scaling_svg: Path
     journal: Path
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ert.records.irregular import certainty, irregular
 from ert.roofline.model import (
     Cache,
     ComputeRoof,
@@ -82,6 +83,7 @@ def report(results: Results, roofline: Roofline) -> dict[str, Any]:
             for ridge in roofline.ridges
         ],
         "curves": [_curve(curve) for curve in roofline.curves],
+        **irregular(roofline),
         "absent": [{"name": name, "needs": needs} for name, needs in results.absent],
         "notes": list(dict.fromkeys((*results.notes, *roofline.notes))),
         "seconds": {
@@ -113,6 +115,7 @@ def rows(document: dict[str, Any]) -> list[dict[str, Any]]:
         *(("intensity_point", entry) for entry in document["intensity_points"]),
         *(("ridge_point", entry) for entry in document["ridge_points"]),
     ]
+    # The table has the columns of roofs; what else a report says is in its JSON form.
     for curve in document["curves"]:
         team = {"team": curve["team"], "threads": curve["threads"], "mix": curve["mix"]}
         table += [("curve_point", team | point) for point in curve["points"]]
@@ -192,7 +195,7 @@ def _compute_roof(roof: ComputeRoof, name: str) -> dict[str, Any]:
         "flop_per_s": roof.rate.best,
         "unit": _unit(roof.precision),
         "flop_per_cycle_per_core": _per_cycle(roof.rate),
-        **_certainty(roof.rate),
+        **certainty(roof.rate),
         "verified": roof.verified,
         "headline": roof.headline,
         "above_headline": roof.above,
@@ -229,7 +232,7 @@ def _memory_roof(roof: MemoryRoof, name: str) -> dict[str, Any]:
         "byte_per_s": roof.rate.best,
         "unit": "byte/s",
         "byte_per_cycle_per_core": _per_cycle(roof.rate),
-        **_certainty(roof.rate),
+        **certainty(roof.rate),
         "verified": roof.verified,
         "headline": roof.headline,
         "working_set_bytes": roof.working_set,
@@ -251,7 +254,7 @@ def _intensity_point(point: IntensityPoint) -> dict[str, Any]:
         "flop_per_s": point.flop_rate.best,
         "unit": _unit(point.precision),
         "byte_per_s": point.byte_rate.best,
-        **_certainty(point.flop_rate),
+        **certainty(point.flop_rate),
         "verified": point.verified,
     }
 
@@ -279,7 +282,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
                 "total_working_set_bytes": point.working_set * curve.team.threads,
                 "byte_per_s": point.rate.best,
                 "byte_per_cycle_per_core": _per_cycle(point.rate),
-                **_certainty(point.rate),
+                **certainty(point.rate),
             }
             for point in curve.points
         ],
@@ -297,10 +300,6 @@ def _plateau(plateau: Plateau) -> dict[str, Any]:
         "declared_capacity_bytes": plateau.declared,
         "effective_capacity_bytes": plateau.capacity,
     }
-
-
-def _certainty(rate: Estimate) -> dict[str, Any]:
-    return {"median": rate.median, "spread": rate.spread, "grade": rate.grade, "samples": rate.samples}
 
 
 def _per_cycle(rate: Estimate) -> float | None:

@@ -9,12 +9,13 @@ from typing import Literal
 
 from ert.roofline.caches import cache_capacities
 from ert.roofline.formulas import attainable, ridge
+from ert.roofline.irregular import EVENT_PROBES, with_irregular
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import (
+    MEMORY,
     ComputeRoof,
     Curve,
     CurvePoint,
-    Estimate,
     Host,
     InstructionLatency,
     IntensityPoint,
@@ -26,10 +27,9 @@ from ert.roofline.model import (
     Roofline,
     Team,
 )
-from ert.roofline.statistics import estimate
+from ert.roofline.statistics import rates
 
-MEMORY = "DRAM"
-"""Name of the level that is not a cache."""
+__all__ = ["MEMORY", "curve_measurements", "describe", "fit", "rates", "traffic_is_known"]
 
 ABOVE_ROOF = 1.03
 """A point this far above its roof is remarked upon; less is within what two measurements differ by."""
@@ -76,7 +76,7 @@ def fit(results: Results) -> Roofline:
         *_moved(memory, curves),
         *_high_mixes(compute),
     ]
-    return Roofline(
+    roofline = Roofline(
         compute,
         memory,
         points,
@@ -85,17 +85,7 @@ def fit(results: Results) -> Roofline:
         tuple(dict.fromkeys(notes)),
         instruction_latencies=tuple(found for group in chains if (found := _instruction_latency(group))),
     )
-
-
-def rates(measurement: Measurement, count: int) -> Estimate:
-    """Return the rate of `count` things a pass: units per second over the samples of a measurement."""
-    samples = measurement.samples
-    return estimate(
-        [count * sample.passes / sample.seconds if sample.seconds > 0 else 0.0 for sample in samples],
-        [sample.round for sample in samples],
-        [sum(sample.clocks_hz) / len(sample.clocks_hz) if sample.clocks_hz else 0.0 for sample in samples],
-        cores=measurement.case.team.cores,
-    )
+    return with_irregular(roofline, measured, results.host)
 
 
 def traffic_is_known(level: str, mix: str) -> bool:
@@ -289,7 +279,9 @@ def _plateau(team: Team, level: str, curves: Iterable[Curve]) -> Plateau | None:
 def _countable(measurement: Measurement) -> bool:
     """Whether there is something to divide: damaged or foreign files may hold counts that no probe makes."""
     work, case = measurement.work, measurement.case
-    counted = work.flop if case.probe == "compute" else work.program_bytes
+    counted = {"compute": work.flop, "overhead": work.events}.get(case.probe, work.program_bytes)
+    if case.probe in EVENT_PROBES:
+        counted = min(counted, work.events)
     return counted > 0 and any(sample.seconds > 0 for sample in measurement.samples)
 
 
@@ -310,7 +302,11 @@ def describe(measurement: Measurement) -> str:
     parts = [case.probe, case.precision, case.instructions, case.level, case.mix]
     if case.multiply_adds:
         parts.append(f"k = {case.multiply_adds}")
-    parts.append(f"{case.vector_bits}-bit")
+    parts += [f"{name.replace('_', ' ')} {value}" for name, value in case.parameters]
+    if case.vector_bits:
+        parts.append(f"{case.vector_bits}-bit")
+    if case.probe == "latency":
+        parts.append(f"{case.accumulators} chains")
     if case.working_set:
         parts.append(f"{case.working_set} bytes a thread")
     parts.append(team_words(case.team))

@@ -60,9 +60,22 @@ MAX_SLOPE = 0.12
 """Largest mean slope of a plateau, natural logarithm of the rate per octave. L1 and L3 were seen to vary by 0.03 an
 octave, the slide from L3 to DRAM on a shared host falls by 0.3 and more."""
 
+
+@dataclass(frozen=True, slots=True)
+class _Flatness:
+    """How flat a plateau is asked to be: its largest mean slope, and the least scale of distances from it."""
+
+    slope: float
+    scale: float
+
+
 MIN_SCALE, MAX_SCALE = 0.025, 0.06
 """Limits of the scale by which distances from a plateau are judged (natural logarithm). Real plateaus are not flat to
 better than the lower limit, however quiet the samples; above the upper one a step of MIN_RATIO would be lost."""
+
+BANDWIDTH, LATENCY = _Flatness(MAX_SLOPE, MIN_SCALE), _Flatness(0.2, MAX_SCALE)
+"""A latency rises over a plateau where the bandwidth is flat: a larger set lies in more slices of a shared cache and
+needs more translations (the L3 of a server core by 0.14 an octave)."""
 
 OFF_PLATEAU = 6.0
 """Cost of a size that lies on no plateau, in squared scales: it belongs to a plateau up to 2.4 scales away."""
@@ -152,7 +165,7 @@ def find_plateaus(
         return (), ("No usable sample was taken at any working set, so no memory level can be seen.",)
     x = np.array([math.log2(size) for size in measured])
     hints = np.array([math.log2(size) for _, size in declared if size > 0])
-    spans, notes = _cut(x, y, hints)
+    spans, notes = _cut(x, y, hints, LATENCY if rising else BANDWIDTH)
     spans, heights = _falling(y, spans)
     plateaus = tuple(
         Plateau("", math.exp(-height if rising else height), measured[a], measured[b], capacity)
@@ -210,9 +223,9 @@ def _scale(y: Floats) -> float:
 # --------------------------------------------------------------------------------------------------- the cut
 
 
-def _runs(x: Floats, y: Floats) -> _Runs:
+def _runs(x: Floats, y: Floats, flatness: _Flatness) -> _Runs:
     """All runs of points that are wide and flat enough to be a plateau."""
-    scale, smooth, n = _scale(y), _without_spikes(y), x.size
+    scale, smooth, n = max(_scale(y), flatness.scale), _without_spikes(y), x.size
     start, end, middle = [], [], []
     for first in range(n):
         window: list[float] = []
@@ -234,7 +247,7 @@ def _runs(x: Floats, y: Floats) -> _Runs:
     u, v, count = x - x.mean(), smooth - smooth.mean(), b - a + 1.0
     variance = total(u * u) - total(u) ** 2 / count
     slope = (total(u * v) - total(u) * total(v) / count) / np.maximum(variance, 1e-9)
-    flat = np.abs(slope) <= MAX_SLOPE
+    flat = np.abs(slope) <= flatness.slope
     a, b, median, slope = a[flat], b[flat], median[flat], slope[flat]
 
     inside = (np.arange(n) >= a[:, None]) & (np.arange(n) <= b[:, None])
@@ -303,12 +316,12 @@ def _cheapest(x: Floats, runs: _Runs, hints: Floats) -> list[int]:
     return chain[::-1]
 
 
-def _cut(x: Floats, y: Floats, hints: Floats) -> tuple[list[tuple[int, int]], list[str]]:
+def _cut(x: Floats, y: Floats, hints: Floats, flatness: _Flatness) -> tuple[list[tuple[int, int]], list[str]]:
     """First and last size of each plateau, as indices, and notes."""
     bounds, px, py = _pool(x, y)
     spans = []
     if px.size >= MIN_POINTS:
-        runs = _runs(px, py)
+        runs = _runs(px, py, flatness)
         spans = [(int(runs.start[i]), int(runs.end[i])) for i in _cheapest(px, runs, hints)]
     notes = []
     if not spans:

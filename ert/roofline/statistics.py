@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import median, median_low
 
-from ert.roofline.model import Estimate, Grade
+from ert.roofline.model import Estimate, Grade, Measurement
 
 GRADES: tuple[Grade, ...] = ("A", "B", "C", "D")
 
@@ -102,6 +102,17 @@ def estimate(
         spread=1.0 - median(bests),
         grade=grade(bests, len(usable)),
         samples=len(usable),
+    )
+
+
+def rates(measurement: Measurement, count: float) -> Estimate:
+    """Return the rate of `count` things a pass: units per second over the samples of a measurement."""
+    samples = measurement.samples
+    return estimate(
+        [count * sample.passes / sample.seconds if sample.seconds > 0 else 0.0 for sample in samples],
+        [sample.round for sample in samples],
+        [sum(sample.clocks_hz) / len(sample.clocks_hz) if sample.clocks_hz else 0.0 for sample in samples],
+        cores=measurement.case.team.cores,
     )
 
 

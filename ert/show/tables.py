@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ert.roofline.fit import PURE
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
 from ert.roofline.statistics import REPEATS_WITHIN
-from ert.show import units
+from ert.show import irregular, units
 from ert.show.words import clock_hz, levels, operation, plural, ranges, team_label, width_words
 
 VALUE, PER_CYCLE, SPREAD, GRADE, VERIFIED = 10, 10, 7, 6, 9
@@ -51,6 +51,7 @@ def summary(results: Results, roofline: Roofline, width: int = 80) -> str:
     lines = _heading(results, width)
     for team in roofline.teams:
         lines += ["", *_team(roofline, team, width)]
+    lines += irregular.sections(roofline, width)
     lines += ["", *(_legend(roofline, width) if roofline.teams else ["No roof: no measurement gave a number."])]
     lines += _notes(results, roofline, width)
     return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines())

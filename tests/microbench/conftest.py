@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from microbench.probes import compute, intensity, memory
+from microbench.probes import compute, intensity, irregular, latency, memory, overhead
 from microbench.probes.probe import Probe
 from microbench.vector import Machinecode, compile_loop
 
@@ -22,6 +22,10 @@ _BUILDERS: dict[str, Callable[..., Probe]] = {
     "compute": compute.build,
     "memory": memory.build,
     "intensity": intensity.build,
+    "latency": latency.build,
+    "gather": irregular.build_gather,
+    "stride": irregular.build_stride,
+    "overhead": overhead.build_barrier,
 }
 
 Compiled = Callable[..., tuple[Probe, Machinecode]]

@@ -89,3 +89,14 @@ def test_huge_pages_are_asked_for_private_memory() -> None:
         flags = kernel_flags(arena.address + MIB)
         assert "sh" not in flags
         assert ("hg" in flags) == arena.advised
+
+
+def test_what_stands_behind_an_arena_is_told() -> None:
+    with Arena(6 * MIB) as arena:
+        arena.bytes[: 4 * MIB : 4096] = 1
+        backing = arena.backing()
+        if backing is None:
+            pytest.skip("needs the memory map of Linux")
+        resident, huge = backing
+        assert 4 * MIB <= resident <= 8 * MIB
+        assert 0 <= huge <= resident

@@ -13,7 +13,7 @@ from llvmlite import ir
 from ert.measure import plan
 from microbench import catalog, isa, vector
 from microbench.assembly import Counts, verify
-from microbench.probes import compute, intensity, memory
+from microbench.probes import compute, intensity, irregular, latency, memory, overhead
 from microbench.probes.probe import Probe
 from microbench.vector import Emitter, Loop
 from tests.emission import (
@@ -79,9 +79,24 @@ def probe_arguments(found: isa.Isa, chains: tuple[int, ...]) -> Iterator[tuple[A
         for bits in isa.widths(found, precision.name) if precision.accumulated else ():
             for number in (1, 2, plan.DOT_CHAINS[found.registers]):
                 yield "compute", precision.name, "dot", bits, number, isa.extension(found, precision.name, bits)
+    for number in (1, 2, 4, 8, 16, *((24, 32) if chains[-1] >= 24 else ())):
+        yield "latency", "random", number
+    for gather in catalog.GATHERS:
+        yield "gather", *gather
+    for stride in catalog.STRIDES:
+        yield "stride", stride
+    yield "overhead", 2
 
 
-BUILDERS = {"compute": compute.build, "memory": memory.build, "intensity": intensity.build}
+BUILDERS = {
+    "compute": compute.build,
+    "memory": memory.build,
+    "intensity": intensity.build,
+    "latency": latency.build,
+    "gather": irregular.build_gather,
+    "stride": irregular.build_stride,
+    "overhead": overhead.build_barrier,
+}
 
 
 def build(kind: str, *arguments: Any) -> Probe:
@@ -150,6 +165,8 @@ def test_work_of_a_trip_is_what_its_instructions_do(arguments: tuple[Any, ...]) 
 
 def test_work_of_every_probe_is_what_its_instructions_do() -> None:
     for arguments in probe_arguments(SAPPHIRE.isa, (1, 7, 8, 24)):
+        if arguments[0] not in ("compute", "memory", "intensity"):
+            continue
         loop = build(*arguments).loop
         counts, width = loop.counts, loop.vector_bits // 8
         lanes = width // catalog.precision(loop.precision).bytes

@@ -23,6 +23,10 @@ def test_files_are_named_by_machine_and_time(tmp_path: Path) -> None:
     assert paths.roofline_svg == folder / "20261129T224500Z.roofline.svg"
     assert paths.levels_png == folder / "20261129T224500Z.levels.png"
     assert paths.levels_svg == folder / "20261129T224500Z.levels.svg"
+    assert paths.latency_png == folder / "20261129T224500Z.latency.png"
+    assert paths.latency_svg == folder / "20261129T224500Z.latency.svg"
+    assert paths.scaling_png == folder / "20261129T224500Z.scaling.png"
+    assert paths.scaling_svg == folder / "20261129T224500Z.scaling.svg"
     assert paths.journal == folder / "20261129T224500Z.journal.jsonl"
     assert not folder.exists()
 

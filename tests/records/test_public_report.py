@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from ert.roofline.model import (
     Roofline,
     Team,
 )
+from tests import factories
 
 ONE, BOTH = Team("one", (1,), 1), Team("all", (0, 1), 2)
 
@@ -289,3 +291,75 @@ def test_the_table_has_a_row_for_everything_and_loses_nothing(results: Results, 
     for row, entry in zip(table, entries, strict=True):
         assert {name: value for name, value in row.items() if name in entry} == entry
         assert all(value is None for name, value in row.items() if name not in entry and name != "kind")
+
+
+# ----------------------------------------------------------------------------------------- irregular access
+
+
+@pytest.fixture
+def whole(results: Results) -> dict[str, Any]:
+    return report(results, factories.irregular())
+
+
+def test_latencies_and_their_curves(whole: dict[str, Any]) -> None:
+    l2 = next(entry for entry in whole["latencies"] if (entry["level"], entry["pattern"]) == ("L2", "random"))
+    assert l2 == {
+        "level": "L2", "pattern": "random", "team": "one", "threads": 1, "seconds": pytest.approx(3.8e-9),
+        "cycles": pytest.approx(13.946), "median": pytest.approx(3.8e-9 / 0.997), "spread": 0.003, "grade": "A",
+        "samples": 18, "declared_capacity_bytes": 2**20, "effective_capacity_bytes": 1.02 * 2**20,
+    }  # fmt: skip
+    random, page = whole["latency_curves"]
+    assert (random["pattern"], page["pattern"]) == ("random", "page")
+    assert (random["team"], random["threads"], random["notes"]) == ("one", 1, ["a note of the curve"])
+    assert random["points"][0]["working_set_bytes"] == 4096
+    assert random["points"][0]["seconds"] == pytest.approx(1.08e-9, rel=0.01)
+    assert set(random["points"][0]) == {
+        "working_set_bytes", "seconds", "cycles", "median", "spread", "grade", "samples",
+    }  # fmt: skip
+    assert [plateau["level"] for plateau in random["plateaus"]] == ["L1", "L2", "L3", "DRAM"]
+    assert random["plateaus"][3]["seconds"] == pytest.approx(167e-9)
+
+
+def test_concurrency(whole: dict[str, Any]) -> None:
+    best = [entry for entry in whole["random_access"] if entry["headline"]]
+    assert [(entry["team"], entry["chains"], entry["lines_in_flight"]) for entry in best] == [
+        ("one", 24, 20.0), ("all", 24, 40.0),
+    ]  # fmt: skip
+    assert best[0]["byte_per_s"] == pytest.approx(20 * 0.384e9)
+    assert whole["concurrency"][0] == {
+        "level": "DRAM", "team": "one", "threads": 1, "byte_per_s": 30e9, "seconds": 167e-9,
+        "needed_bytes_in_flight": pytest.approx(5010), "reached_bytes_in_flight": 1280.0, "chains": 24,
+    }  # fmt: skip
+
+
+def test_gathers_strides_scaling_and_overheads(whole: dict[str, Any]) -> None:
+    gather = whole["gather"][3]
+    assert (gather["level"], gather["element_bytes"], gather["index_bytes"]) == ("L2", 8, 8)
+    assert (gather["byte_per_s"], gather["index_byte_per_s"], gather["line_byte_per_s"]) == (16e9, 16e9, 110e9)
+    assert whole["gather"][0]["line_byte_per_s"] is None
+    stride = whole["stride"][1]
+    assert (stride["level"], stride["stride"], stride["byte_per_s"]) == ("L1", 8, 14.5e9)
+    dram = whole["scaling"][1]
+    assert (dram["level"], dram["saturated_by_threads"]) == ("DRAM", None)
+    assert [(point["threads"], point["byte_per_s"]) for point in dram["points"]] == [(1, 30e9), (2, 60e9)]
+    costs = {(entry["kind"], entry["threads"]): entry["seconds"] for entry in whole["overheads"]}
+    assert costs["barrier", 2] == pytest.approx(60e-9)
+
+
+def test_every_key_of_irregular_access_is_documented(whole: dict[str, Any]) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "report-json.md").read_text(encoding="utf-8")
+
+    def keys(value: object) -> set[str]:
+        if isinstance(value, dict):
+            return set(value).union(*map(keys, value.values()))
+        return set().union(*map(keys, value)) if isinstance(value, list) else set()
+
+    names = ("latencies", "latency_curves", "random_access", "concurrency", "gather", "stride", "scaling", "overheads")
+    assert all(whole[name] for name in names)
+    missing = [key for key in sorted(keys({name: whole[name] for name in names})) if f"`{key}`" not in text]
+    assert missing == []
+
+
+def test_a_report_without_them_has_empty_lists(results: Results, roofline: Roofline) -> None:
+    document = report(results, roofline)
+    assert [document[name] for name in ("latencies", "random_access", "gather", "scaling", "overheads")] == [[]] * 5

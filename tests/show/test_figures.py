@@ -459,6 +459,66 @@ def test_ticks_are_sizes_in_powers_of_two() -> None:
     assert 64 * KIB in axes.get_xticks()
 
 
+# --------------------------------------------------------------------------------- latency and scaling
+
+
+FLAT = {"random": {"L1": 1.0, "L2": 4.0, "DRAM": 80.0}, "page": {"L1": 1.0, "L2": 3.9, "DRAM": 79.0}}
+ONE_PATTERN = {"random": {"L1": 1.0, "L2": 1.5, "L3": 2.2, "DRAM": 3.1}}
+
+
+@pytest.mark.parametrize("latencies", [None, FLAT, ONE_PATTERN], ids=["zen4", "alike", "close"])
+def test_every_latency_is_labelled_once_and_nothing_collides(latencies: dict[str, dict[str, float]] | None) -> None:
+    roofline = factories.irregular(latencies)
+    figure = figures.latency_figure(roofline, factories.zen4_host(), "Measured on a day.")
+    assert_readable(figure)
+    (axes,) = figure.axes
+    labels = texts(axes)
+    random = {entry.level: entry.seconds for entry in roofline.latencies if entry.pattern == "random"}
+    for entry in roofline.latencies:
+        near = max(entry.seconds / random[entry.level], random[entry.level] / entry.seconds) < 1.1
+        assert (f"{entry.pattern} {entry.level}" in labels) == (entry.pattern == "random" or not near)
+    assert labels["random L1"].startswith("L1  1.0")
+    assert labels["random L1"].endswith("cycles")
+
+
+def test_latency_curves_are_in_nanoseconds_with_the_capacities_of_the_random_one() -> None:
+    roofline = factories.irregular()
+    (axes,) = figures.latency_figure(roofline, factories.zen4_host()).axes
+    curves = drawn(axes, "curve")
+    assert set(curves) == {"random", "page"}
+    for curve in roofline.latency_curves:
+        line = curves[curve.pattern]
+        assert list(line.get_xdata()) == [point.working_set for point in curve.points]
+        assert list(line.get_ydata()) == pytest.approx([point.seconds * 1e9 for point in curve.points])
+    assert set(drawn(axes, "effective")) == {f"{level} {size:.0f}" for level, size in factories.ZEN4_CAPACITIES.items()}
+    assert list(drawn(axes, "plateau")["random DRAM"].get_ydata()) == pytest.approx([167, 167])
+    assert "ns" in axes.get_ylabel()
+
+
+def test_scaling_is_drawn_with_more_than_two_points_and_its_saturation() -> None:
+    roofline = factories.irregular(threads=(1, 2, 4, 8))
+    figure = figures.scaling_figure(roofline, factories.zen4_host(), "Measured on a day.")
+    assert_readable(figure)
+    (axes,) = figure.axes
+    line = drawn(axes, "scaling")["DRAM"]
+    assert list(line.get_xdata()) == [1, 2, 4, 8]
+    assert list(line.get_ydata()) == pytest.approx([30, 60, 60, 60])
+    assert list(drawn(axes, "saturated")) == ["DRAM"]
+    assert list(drawn(axes, "saturated")["DRAM"].get_xdata()) == [2]
+    assert texts(axes)["DRAM"] == "DRAM  60.0 GB/s, saturated by 2 threads"
+    with pytest.raises(InputError, match="more than two"):
+        figures.scaling_figure(factories.irregular(), factories.zen4_host())
+    with pytest.raises(InputError, match="no latency curve"):
+        figures.latency_figure(factories.zen4(), factories.zen4_host())
+
+
+@pytest.mark.parametrize(("threads", "kinds"), [((1, 2), ["latency"]), ((1, 2, 4), ["latency", "scaling"])])
+def test_what_there_is_beside_the_roofs_is_written(tmp_path: Path, threads: tuple[int, ...], kinds: list[str]) -> None:
+    written = figures.write(factories.zen4_results(), factories.irregular(threads=threads), tmp_path / "a")
+    names = [f"a.{kind}.{form}" for kind in ("roofline", "levels", *kinds) for form in ("png", "svg")]
+    assert [path.name for path in written] == names
+
+
 # ------------------------------------------------------------------------------------------------- files
 
 

@@ -42,8 +42,9 @@ def text() -> str:
         factories.multi_precision(),
         factories.one_level(),
         factories.zen4_ceilings(),
+        factories.irregular(),
     ],
-    ids=["zen4", "server", "six", "precisions", "one", "ceilings"],
+    ids=["zen4", "server", "six", "precisions", "one", "ceilings", "irregular"],
 )
 def test_everything_fits_80_columns_of_plain_text(roofline: Roofline) -> None:
     results = factories.zen4_results(notes=("a note " * 40,), absent=(("bf16", "an instruction " * 12),))
@@ -230,6 +231,56 @@ def test_nothing_measured_is_said_and_not_an_empty_table() -> None:
 def test_wide_terminals_do_not_pull_names_from_figures() -> None:
     text = summary(factories.zen4_results(), factories.zen4(), width=300)
     assert max(map(len, text.splitlines())) <= 100
+
+
+# ----------------------------------------------------------------------------------------- irregular access
+
+
+@pytest.fixture(scope="module")
+def irregular() -> str:
+    return summary(factories.zen4_results(), factories.irregular()).split("Latency, concurrency")[1]
+
+
+def test_latencies_stand_beside_the_capacities_of_both_witnesses(irregular: str) -> None:
+    table = irregular.split("load to use, 1 thread")[1].split("\n\n")[0]
+    row = the_line(table, "L2 ").split()
+    assert row == ["L2", "3.80", "ns", "13.9", "2.43", "ns", "8.92", "1.02", "MiB", "1.02", "MiB"]
+    assert the_line(table, "DRAM").split() == ["DRAM", "167", "ns", "613", "68.9", "ns", "253", "-", "-"]
+
+
+def test_random_reads_are_a_table_of_chains(irregular: str) -> None:
+    assert the_line(irregular, "lines, chains a thread").split()[-7:] == ["1", "2", "4", "8", "16", "24", "32"]
+    rates = the_line(irregular, "DRAM, 1 thread  ").split()[-7:]
+    assert rates == ["0.384", "0.768", "1.54", "3.07", "6.14", "7.68", "7.68"]
+
+
+def test_littles_law_is_said_in_words(irregular: str) -> None:
+    words = " ".join(irregular.split())
+    assert "DRAM, 1 thread: 30.0 GB/s x 167 ns = 4.89 KiB in flight (Little's law), 78 lines." in words
+    assert "along 24 chains a thread kept 20 lines in flight, 26 % of that" in words
+
+
+def test_irregular_reads_count_the_bytes_used_and_their_lines(irregular: str) -> None:
+    one = irregular.split("1 thread: GB/s of the bytes used")[1].split("\n\n")[0]
+    assert the_line(one, "gather 8 B by 64-bit").split()[-5:] == ["16.0", "16.0", "16.0", "16.0", "(9.00)"]
+    assert the_line(one, "stride 8").split()[-7:] == ["14.5", "14.5", "(110)", "14.5", "(90)", "14.5", "(9.00)"]
+
+
+def test_overheads_say_below_which_work_no_roof_is_reached(irregular: str) -> None:
+    words = " ".join(irregular.split())
+    assert "2 threads: from a call to the last end 28.0 us (20.0 us to the first start), one barrier 60.0 ns." in words
+    # 118 GFLOP/s and the memory roof of two threads, times 28 us.
+    assert "less than 3.29 MFLOP (fp64) or 1.40 MB of DRAM that starts its threads anew cannot reach half" in words
+
+
+def test_saturation_is_said() -> None:
+    text = " ".join(summary(factories.zen4_results(), factories.irregular(threads=(1, 2, 4))).split())
+    assert "DRAM bandwidth by threads: 1: 30.0 GB/s, 2: 60.0 GB/s, 4: 60.0 GB/s. 2 threads saturate it" in text
+    assert "4: 392 GB/s. Every step brought more: it takes all of them." in text
+
+
+def test_nothing_is_said_of_what_was_not_measured(text: str) -> None:
+    assert "Latency, concurrency" not in text
 
 
 # --------------------------------------------------------------------------------------------------- found
