@@ -225,10 +225,11 @@ class Loop:
     streams : int
         How many arrays advance, from the first; the others stay where they are.
     drifts : bool
-        Whether a pass goes on where the last one stepped over the end instead of at the beginning, also from one call
-        to the next: the slot of the addend holds the offset.
+        Whether a pass goes on where the last one stepped over the end, and a call where the last call ended: the slot
+        of the addend holds the offset.
     covers : int
-        Bytes of the working set that one trip touches, in whole lines, where that is not `step`.
+        Bytes of `length` that one trip leaves warm, of a loop that goes on from call to call; 0 for loops that begin at
+        the start of their arrays with every call.
     flop, read_bytes, written_bytes, allocate_bytes, line_bytes, events : int
         Work of one trip of one thread; `line_bytes` are the whole lines that cross every level beyond L1, 0 for
         streams.
@@ -276,6 +277,8 @@ def emit(builder: ir.IRBuilder, loop: Loop, arguments: Any, trips: Any, machine:
     slots = [(FIRST_SLOT + index) * SLOT_BYTES for index in range(loop.accumulators)]
     starts = [emitter.load(registers, slot) for slot in slots]
 
+    held = builder.gep(registers, [ir.Constant(_I64, A_SLOT * SLOT_BYTES)], source_etype=_I8)
+    begin = builder.load(held, typ=_I64) if loop.drifts else ir.Constant(_I64, 0)
     rim = builder.sub(length, ir.Constant(_I64, loop.step))
     entry = builder.block
     body, done = builder.append_basic_block("trip"), builder.append_basic_block("done")
@@ -283,7 +286,7 @@ def emit(builder: ir.IRBuilder, loop: Loop, arguments: Any, trips: Any, machine:
     builder.position_at_end(body)
     left, offset = builder.phi(_I64), builder.phi(_I64)
     left.add_incoming(trips, entry)
-    offset.add_incoming(a if loop.drifts else ir.Constant(_I64, 0), entry)
+    offset.add_incoming(begin, entry)
     accumulators = [builder.phi(emitter.type) for _ in starts]
     for accumulator, start in zip(accumulators, starts, strict=True):
         accumulator.add_incoming(start, entry)
@@ -312,7 +315,7 @@ def emit(builder: ir.IRBuilder, loop: Loop, arguments: Any, trips: Any, machine:
     for value, slot in zip(after, slots, strict=True):
         emitter.store(value, registers, slot)
     if loop.drifts:
-        emitter.store(wrapped, registers, A_SLOT * SLOT_BYTES)
+        builder.store(wrapped, held)
     if loop.counts.nontemporal_stores:
         # Non-temporal stores are not done when they retire; without the fence the last ones would go untimed.
         builder.fence("seq_cst")

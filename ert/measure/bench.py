@@ -175,16 +175,18 @@ class Bench:
         """Return how many trips go untimed before a sample."""
         if not state.built.probe.arrays:
             return max(1, trips // WARM_SHARE)
-        loop = state.built.probe.loop
-        if state.trips and state.case.working_set > WARM_BYTES:
+        covers = state.built.probe.loop.covers
+        if state.case.working_set <= WARM_BYTES:
+            return -(-state.length // covers) if covers else state.trips_a_pass
+        if state.trips:
             return 0
-        if loop.step or state.case.working_set <= WARM_BYTES:
-            return -(-state.length // loop.covers) if loop.covers else state.trips_a_pass
-        # A chase of what is no longer warmed takes long; laying its cycle has left the caches as they should be.
-        return 1
+        # Going over all lines of a large set at random takes long, and laying the data has left the caches as they
+        # should be.
+        return 1 if covers else state.trips_a_pass
 
     def _trips_a_pass(self, case: Case, probe: Probe) -> int:
-        return case.working_set // probe.arrays // probe.loop.step if probe.arrays and probe.loop.step else 1
+        # A loop that says what a trip covers goes on from call to call, so that a pass need not be the whole set.
+        return case.working_set // probe.arrays // probe.loop.step if probe.arrays and not probe.loop.covers else 1
 
     def _build(self, case: Case) -> _Built:
         key = (

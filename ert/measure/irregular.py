@@ -29,8 +29,8 @@ class Sparse:
 
     Attributes
     ----------
-    points_per_octave : int
-        Working sets of the latency curves in each doubling.
+    points_per_octave : (int, int)
+        Working sets of the random latency curve and of that inside pages in each doubling.
     every_chain : bool
         Whether all of the :data:`CHAINS` are measured, or those that decide.
     strides : tuple of int
@@ -41,7 +41,7 @@ class Sparse:
         How a case is sampled in each.
     """
 
-    points_per_octave: int
+    points_per_octave: tuple[int, int]
     every_chain: bool
     strides: tuple[int, ...]
     rounds: int
@@ -49,9 +49,9 @@ class Sparse:
 
 
 EFFORTS = {
-    "quick": Sparse(2, False, (1, 8, 64), rounds=2, visit=Visit(2, 1e-3)),
-    "default": Sparse(2, True, catalog.STRIDES, rounds=3, visit=Visit(2, 2e-3)),
-    "thorough": Sparse(4, True, catalog.STRIDES, rounds=10, visit=Visit(2, 4e-3)),
+    "quick": Sparse((2, 1), False, (1, 8, 64), rounds=2, visit=Visit(2, 1e-3)),
+    "default": Sparse((2, 2), True, catalog.STRIDES, rounds=3, visit=Visit(2, 2e-3)),
+    "thorough": Sparse((4, 4), True, catalog.STRIDES, rounds=10, visit=Visit(2, 4e-3)),
 }
 
 
@@ -63,8 +63,8 @@ def leader(team: Team) -> Team:
 def latency_curve_cases(team: Team, largest: int, sparse: Sparse) -> tuple[tuple[Case, ...], ...]:
     """Return the points of the two latency curves of one thread, one group a pattern."""
     return tuple(
-        tuple(_chase(team, pattern, 1, size, "") for size in curve_sizes(largest, sparse.points_per_octave))
-        for pattern in catalog.PATTERNS
+        tuple(_chase(team, pattern, 1, size, "") for size in curve_sizes(largest, an_octave))
+        for pattern, an_octave in zip(catalog.PATTERNS, sparse.points_per_octave, strict=True)
     )
 
 

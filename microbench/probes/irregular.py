@@ -43,7 +43,7 @@ class Gather:
             index[:] = np.random.default_rng(len(index)).integers(0, len(data), len(index), dtype=index.dtype)
             worker.content = content
         worker.point((0, data_at), length, self.loop.step)
-        _clear_sums(worker)
+        _begin(worker)
 
     def check(self, worker: Worker, length: int, trips: int) -> str:
         """Compare the checksum with that of the indices."""
@@ -73,8 +73,7 @@ class Stride:
             worker.content = content
         worker.point((0,), length)
         worker.arguments[ARRAYS] = self._lap(length)
-        worker.slot(A_SLOT, np.int64)[0] = 0
-        _clear_sums(worker)
+        _begin(worker)
 
     def check(self, worker: Worker, length: int, trips: int) -> str:
         """Compare the checksum with that of the offsets."""
@@ -122,6 +121,8 @@ def build_gather(element: str, index_bits: int) -> Gather:
         accumulators=SUMS,
         step=GATHER_STEP,
         streams=1,
+        drifts=True,
+        covers=GATHER_STEP,
         read_bytes=GATHER_STEP + reads * size,
         # Every read may need another line, and the index comes in whole lines.
         line_bytes=GATHER_STEP + reads * LINE_BYTES,
@@ -168,7 +169,9 @@ def _fill_elements(data: Any) -> None:
         np.add(chunk[: len(part)], data.dtype.type(start * FACTOR % 2 ** (8 * data.dtype.itemsize)), out=part)
 
 
-def _clear_sums(worker: Worker) -> None:
+def _begin(worker: Worker) -> None:
+    """Set the offset and the sums to 0."""
+    worker.slot(A_SLOT, np.int64)[0] = 0
     for index in range(SUMS):
         worker.slot(FIRST_SLOT + index, np.uint64)[:] = 0
 
