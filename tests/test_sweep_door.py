@@ -39,6 +39,9 @@ class SyntheticBench(SyntheticMachine):
     def __exit__(self, *error: object) -> None:
         pass
 
+    def notes(self) -> tuple[str, ...]:
+        return ("a note of the bench",)
+
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[dict[int, int]]]:
@@ -77,7 +80,9 @@ def test_a_sweep_prints_its_summary_and_leaves_result_and_figures(
     (folder,) = Path("results").iterdir()
     assert folder.name == "synthetic-2c"
     suffixes = sorted(path.name.split(".", 1)[1] for path in folder.iterdir())
-    assert suffixes == ["json", "levels.png", "levels.svg", "roofline.png", "roofline.svg"]
+    assert suffixes == [
+        "json", "latency.png", "latency.svg", "levels.png", "levels.svg", "roofline.png", "roofline.svg",
+    ]  # fmt: skip
     said = capsys.readouterr().out
     assert "Synthetic CPU" in said
     assert "fp64 fma" in said
@@ -105,7 +110,8 @@ def test_options_are_stored_with_the_result(machine: Callable[..., object]) -> N
     assert stored["seed"] == 5
     assert stored["max_memory"] == 256 * MIB
     assert {m.case.team.cpus for m in results.measurements} == {(1,)}
-    assert {m.case.precision for m in results.measurements if m.case.probe != "memory"} == {"fp32"}
+    assert {m.case.precision for m in results.measurements if m.case.probe in ("compute", "intensity")} == {"fp32"}
+    assert results.notes[-1] == "a note of the bench"
 
 
 @pytest.mark.parametrize(
