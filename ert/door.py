@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from ert.errors import InputError
 
@@ -35,6 +35,7 @@ class Parser(argparse.ArgumentParser):
 
 def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
     """Run a command with the process's arguments and exit with its code; no traceback reaches a user."""
+    _open_streams()
     _catch_sigterm()
     try:
         code = main(sys.argv[1:])
@@ -46,8 +47,7 @@ def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
     except KeyboardInterrupt:
         code = _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output left (`| head`); what is buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _to_nowhere(sys.stdout)
         code = FINE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -57,8 +57,36 @@ def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
     sys.exit(code)
 
 
+def say(text: str = "") -> None:
+    """Print a line; a reader that has left (``| head``) must not end a measurement."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _to_nowhere(sys.stdout)
+
+
+def complain(text: str) -> None:
+    """Print a line to standard error, with the same patience."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        _to_nowhere(sys.stderr)
+
+
+def _to_nowhere(stream: TextIO) -> None:
+    """Let what is buffered and what is still written to a broken stream vanish."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _open_streams() -> None:
+    """Give a process that was started with closed output (``>&-``) somewhere to write to."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open as long as the process
+
+
 def _complain(sentence: str, code: int) -> int:
-    print(f"error: {sentence}", file=sys.stderr)
+    complain(f"error: {sentence}")
     return code
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
-import sys
 import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from ert.errors import InputError
 from ert.measure import irregular, plan
 from ert.measure.host import machine_slug, memory_budget, parse_cpu_list, read_host
 from ert.measure.plan import Settings
+from ert.measure.signals import signals_held
 from ert.records.journal import Journal, begin, resume
 from ert.records.places import Paths, ensure_writable
 from ert.records.store import save
@@ -44,6 +46,9 @@ can finish."""
 SMALLEST_MEMORY = 8 << 20
 """Bytes; with less, no curve leaves the private caches of current cores."""
 
+LEAST_LIMIT = 240 << 20
+"""Bytes that a control group must allow: Python, Numba and LLVM were seen to take 200 MiB beside the arrays."""
+
 _T = TypeVar("_T")
 
 
@@ -51,7 +56,13 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; return its exit code."""
     options = _parser().parse_args(arguments)
     settings, earlier = _settings(options)
-    out = Path(options.out)
+    if options.out is not None:
+        out = Path(options.out)
+    elif options.resume:
+        # Results lie in OUT/<machine>/, and the finished one belongs beside the one that was begun.
+        out = Path(options.resume).resolve().parent.parent
+    else:
+        out = Path("results")
     ensure_writable(out)
     return Sweep(settings, earlier, out, draw=not options.no_plot).run()
 
@@ -77,7 +88,9 @@ def _parser() -> door.Parser:
         "--cpus", metavar="LIST", help="logical CPUs to use, such as 0-3,8 (default: all this process may use)"
     )
     parser.add_argument(
-        "--out", metavar="DIR", default="results", help="folder of the results, created if need be (default: ./results)"
+        "--out",
+        metavar="DIR",
+        help="folder of the results, created if need be (default: ./results; with --resume that of the file)",
     )
     parser.add_argument("--no-plot", action="store_true", help="draw no figures")
     parser.add_argument(
@@ -86,8 +99,8 @@ def _parser() -> door.Parser:
     parser.add_argument(
         "--max-memory",
         metavar="SIZE",
-        help="most memory to use in all, such as 512MiB or 4GiB (default: four times the last cache, at most half of "
-        "what is free)",
+        help="most memory for the arrays that are measured, in all, such as 512MiB or 4GiB (default: four times the "
+        "last cache, at most half of what is free); Python and the compiler take about 200 MiB beside it",
     )
     parser.add_argument(
         "--resume",
@@ -144,6 +157,13 @@ class Sweep:
     def __init__(self, settings: Settings, earlier: Results | None, out: Path, *, draw: bool) -> None:
         self._settings, self._earlier, self._out, self._draw = settings, earlier, out, draw
         self._host = read_host()
+        if self._host.memory_limit is not None and self._host.memory_limit < LEAST_LIMIT:
+            raise InputError(
+                f"a control group limits this process to {size(self._host.memory_limit)} of memory; "
+                f"measuring needs at least {size(LEAST_LIMIT)}"
+            )
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+            raise InputError("NUMBA_DISABLE_JIT is set: nothing can be measured without compiled code; unset it")
         cpus = plan.usable_cpus(self._host, parse_cpu_list(settings.cpus) if settings.cpus else ())
         self._teams = plan.teams(self._host, cpus, settings.threads)
         limit = memory_budget(self._host, limit=settings.max_memory or None)
@@ -164,9 +184,11 @@ class Sweep:
 
     def run(self) -> int:
         """Measure, save, draw, print; return the exit code."""
-        began = time.monotonic()
-        # From here on Numba is needed; --help and bad input did not have to wait for it.
-        from ert.measure.bench import Bench, TeamError, doubts, missing, toolchain, widths
+        before = self._earlier.seconds if self._earlier else Seconds()
+        began = time.monotonic() - before.total
+        # From here on Numba is needed; --help and bad input did not have to wait for it. The import makes code already.
+        with signals_held():
+            from ert.measure.bench import Bench, TeamError, doubts, missing, toolchain, widths
         from ert.measure.campaign import Campaign
         from ert.show import tables
         from ert.show.progress import progress
@@ -176,11 +198,11 @@ class Sweep:
         absent = missing(plan.precisions(self._settings.precisions))
         self._settings = _explicit(self._settings, available, absent)
         expected = self._expectation()
-        print(tables.found(self._host, tools, self._teams))
-        print()
-        print(self._announcement(*expected))
+        door.say(f"{tables.found(self._host, tools, self._teams)}\n\n{self._announcement(*expected)}")
         started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         notes = (*self._notes(), *doubts())
+        if self._earlier is not None:
+            notes = (*notes, f"Begun at {self._earlier.started}, interrupted, and finished at {started}.")
         header = Results(started, self._host, tools, (), self._settings.stored(), notes=notes, absent=absent)
         show = progress()
         with Bench(self._arenas) as bench:
@@ -209,41 +231,52 @@ class Sweep:
             )
 
             def seconds() -> Seconds:
-                return Seconds(time.monotonic() - began, bench.compiling, bench.measuring)
+                return Seconds(
+                    time.monotonic() - began, before.compiling + bench.compiling, before.measuring + bench.measuring
+                )
 
             try:
                 with journal, show:
                     show.start(*expected)
                     campaign.run()
             except (KeyboardInterrupt, TeamError, MemoryError, OSError) as problem:
-                self._keep_partial(campaign, journal, paths, seconds(), problem)
+                with signals_held():
+                    self._keep_partial(campaign, journal, paths, seconds())
                 if isinstance(problem, TeamError):
-                    print(f"error: {problem}", file=sys.stderr)
+                    door.complain(f"error: {problem}")
                     return door.CHECK_FAILED
                 raise
             results = campaign.results(complete=True, seconds=seconds())
             results = replace(results, notes=(*results.notes, *bench.notes()))
-        save(results, paths.json)
-        journal.path.unlink()
-        self._finish(results, paths)
+        with signals_held():
+            try:
+                save(results, paths.json)
+            except OSError as error:
+                raise InputError(
+                    f"{paths.json}: {error.strerror or error}; every sample is in {journal.path}, "
+                    f"which --resume can turn into a result"
+                ) from None
+            journal.path.unlink()
+        try:
+            self._finish(results, paths)
+        except KeyboardInterrupt:
+            door.complain(f"the measurement is complete: {paths.json}")
+            raise
         return door.FINE
 
     def _finish(self, results: Results, paths: Paths) -> None:
         from ert.show import tables
 
         roofline = fit(results)
-        print(tables.summary(results, roofline, shutil.get_terminal_size((80, 24)).columns))
-        print()
-        print(f"{'result':8} {paths.json}")
+        text = tables.summary(results, roofline, shutil.get_terminal_size((80, 24)).columns)
+        door.say(f"{text}\n\n{'result':8} {paths.json}")
         if self._draw:
             from ert.show import figures
 
             drawn = figures.write(results, roofline, paths.json.with_suffix(""))
-            print("\n".join(f"{'figures' if path is drawn[0] else '':8} {path}" for path in drawn))
+            door.say("\n".join(f"{'figures' if path is drawn[0] else '':8} {path}" for path in drawn))
 
-    def _keep_partial(
-        self, campaign: Campaign, journal: Journal, paths: Paths, seconds: Seconds, problem: BaseException
-    ) -> None:
+    def _keep_partial(self, campaign: Campaign, journal: Journal, paths: Paths, seconds: Seconds) -> None:
         """Turn what was measured into a partial result; if even that cannot be written, the journal has it."""
         partial = campaign.results(complete=False, seconds=seconds)
         if not any(measurement.samples for measurement in partial.measurements):
@@ -252,11 +285,11 @@ class Sweep:
         try:
             save(partial, paths.json)
         except (OSError, InputError) as error:
-            print(f"what was measured is in {paths.journal} ({error})", file=sys.stderr)
+            door.complain(f"what was measured is in {paths.journal} ({error})")
             return
         journal.path.unlink(missing_ok=True)
-        print(f"what was measured until now is in {paths.json}", file=sys.stderr)
-        print(f"finish it with: python -m ert.sweep --resume {paths.json}", file=sys.stderr)
+        door.complain(f"what was measured until now is in {paths.json}")
+        door.complain(f"finish it with: python -m ert.sweep --resume {shlex.quote(str(paths.json))}")
 
     def _announcement(self, seconds: float, _visits: int) -> str:
         """Say what will be measured and how long it will take."""
@@ -280,15 +313,15 @@ class Sweep:
         if quota is not None and quota < most:
             notes.append(
                 f"A control group allows {quota:g} CPUs' worth of time and up to {most} threads run: they are stopped "
-                "for a part of each period, so that samples come in two speeds; the best ones ran unstopped"
+                "for a part of each period, so that samples come in two speeds, and no grade is better than D."
             )
         for team in self._teams:
             full = plan.largest_working_set(self._host, team, 1 << 60)
             if self._largest[team] < full:
                 notes.append(
                     f"With {team_words(team)} the curve ends at {size(self._largest[team])} a thread instead of "
-                    f"{size(full)}, because {size(self._budget)} of memory may be used: the DRAM roof may contain "
-                    "cache hits"
+                    f"{size(full)}, because {size(self._budget)} of memory may be used: the last level may contain "
+                    "hits in the one before."
                 )
         if self._host.thp == "never":
             notes.append("Transparent huge pages are off: large working sets also measure page walks")

@@ -80,9 +80,8 @@ def test_a_sweep_prints_its_summary_and_leaves_result_and_figures(
     (folder,) = Path("results").iterdir()
     assert folder.name == "synthetic-2c"
     suffixes = sorted(path.name.split(".", 1)[1] for path in folder.iterdir())
-    assert suffixes == [
-        "json", "latency.png", "latency.svg", "levels.png", "levels.svg", "roofline.png", "roofline.svg",
-    ]  # fmt: skip
+    charts = ("latency", "levels", "roofline")
+    assert suffixes == ["json", *(f"{chart}.{kind}" for chart in charts for kind in ("png", "svg"))]
     said = capsys.readouterr().out
     assert "Synthetic CPU" in said
     assert "fp64 fma" in said
@@ -110,7 +109,7 @@ def test_options_are_stored_with_the_result(machine: Callable[..., object]) -> N
     assert stored["seed"] == 5
     assert stored["max_memory"] == 256 * MIB
     assert {m.case.team.cpus for m in results.measurements} == {(1,)}
-    assert {m.case.precision for m in results.measurements if m.case.probe in ("compute", "intensity")} == {"fp32"}
+    assert {m.case.precision for m in results.measurements} - {""} == {"fp32"}
     assert results.notes[-1] == "a note of the bench"
 
 
@@ -166,18 +165,38 @@ def test_one_usable_cpu_that_is_not_the_first(machine: Callable[..., object]) ->
 def test_a_memory_limit_makes_a_smaller_measurement_with_a_note(
     machine: Callable[..., list[dict[int, int]]],
 ) -> None:
-    arenas = machine(replace(synthetic_host(), memory_limit=48 * MIB))
+    host = synthetic_host()
+    large = tuple(replace(cache, size=8 * cache.size) if cache.level == "L3" else cache for cache in host.caches)
+    arenas = machine(replace(host, caches=large, memory_limit=256 * MIB))
     assert run() == door.FINE
     results = only_result()
-    assert sum(arenas[0].values()) <= 48 * MIB
+    assert sum(arenas[0].values()) <= 256 * MIB
     assert any("because" in note and "memory" in note for note in results.notes)
-    assert max(m.case.working_set for m in results.measurements) < 16 * MIB
+    assert max(m.case.working_set for m in results.measurements) < 4 * 128 * MIB
+
+
+def test_a_memory_limit_too_small_for_python_itself_is_refused(machine: Callable[..., list[dict[int, int]]]) -> None:
+    arenas = machine(replace(synthetic_host(), memory_limit=96 * MIB))
+    with pytest.raises(InputError, match="96 MiB of memory"):
+        run()
+    assert arenas == []
 
 
 def test_a_quota_below_the_threads_is_explained(machine: Callable[..., object]) -> None:
     machine(replace(synthetic_host(), cpu_quota=0.5))
     run()
-    assert any("0.5 CPUs" in note and "two speeds" in note for note in only_result().notes)
+    results = only_result()
+    assert any("0.5 CPUs" in note and "two speeds" in note for note in results.notes)
+    roofline = fit(results)
+    assert {roof.rate.grade for roof in (*roofline.compute, *roofline.memory)} == {"D"}
+
+
+def test_a_quota_that_leaves_room_costs_no_grade(machine: Callable[..., object]) -> None:
+    machine(replace(synthetic_host(), cpu_quota=1.5))
+    run()
+    grades = {(roof.team.threads, roof.rate.grade) for roof in fit(only_result()).memory}
+    assert {grade for threads, grade in grades if threads == 1} == {"A"}
+    assert {grade for threads, grade in grades if threads == 2} == {"D"}
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, door.Terminated])
@@ -204,6 +223,8 @@ def test_an_interruption_keeps_what_was_measured_and_says_where(
     assert sweep.main(["--no-plot", "--resume", str(path)]) == door.FINE
     complete = [result for result in map(load, Path("results").glob("*/*.json")) if result.complete]
     assert len(complete) == 1
+    assert any(partial.started in note for note in complete[0].notes)
+    assert complete[0].seconds.total >= partial.seconds.total
     assert dict(complete[0].settings)["effort"] == "quick"
     assert path.exists()
     assert not load(path).complete
@@ -328,6 +349,34 @@ def test_two_sweeps_never_take_each_others_names(machine: Callable[..., object])
     run()
     run()
     assert len(list(Path("results").glob("*/*.json"))) == 2
+
+
+def test_a_resumed_sweep_ends_beside_the_one_that_was_begun(machine: Callable[..., object]) -> None:
+    def interrupt(number: int) -> None:
+        if number == 500:
+            raise KeyboardInterrupt
+
+    machine(on_run=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run("--out", "elsewhere")
+    (path,) = Path("elsewhere").glob("*/*.json")
+    machine()
+    assert sweep.main(["--no-plot", "--resume", str(path)]) == door.FINE
+    assert len(list(path.parent.glob("*.json"))) == 2
+    assert not Path("results").exists()
+
+
+def test_a_reader_that_leaves_does_not_end_the_sweep(
+    machine: Callable[..., object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    machine()
+    with os.fdopen(writing, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert run() == door.FINE
+        monkeypatch.undo()
+    assert len(list(tmp_path.glob("results/*/*.json"))) == 1
 
 
 # ------------------------------------------------------------------------------------------ the real command

@@ -15,6 +15,7 @@ from llvmlite import binding
 
 from ert.measure.noise import disturbances
 from ert.measure.sampling import Timing
+from ert.measure.signals import signals_held
 from ert.roofline.model import Case, Code, CodeStatus, Toolchain, Work
 from microbench import assembly, catalog, confirm, isa
 from microbench.clock import now_ns
@@ -195,7 +196,8 @@ class Bench:
         if key not in self._built:
             began = time.perf_counter()
             probe = _probe(case)
-            machinecode = compile_loop(probe.loop)
+            with signals_held():
+                machinecode = compile_loop(probe.loop)
             found, reason = assembly.verify(machinecode.assembly, probe.loop.counts, self._family)
             status: CodeStatus = "verified" if not reason else ("mismatch" if machinecode.assembly else "unseen")
             code = Code(status, reason, _counts(found), _counts(probe.loop.counts))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 from ert.roofline.caches import cache_capacities
 from ert.roofline.formulas import attainable, ridge
@@ -16,6 +16,7 @@ from ert.roofline.model import (
     ComputeRoof,
     Curve,
     CurvePoint,
+    Estimate,
     Host,
     InstructionLatency,
     IntensityPoint,
@@ -85,7 +86,32 @@ def fit(results: Results) -> Roofline:
         tuple(dict.fromkeys(notes)),
         instruction_latencies=tuple(found for group in chains if (found := _instruction_latency(group))),
     )
-    return with_irregular(roofline, measured, results.host)
+    return _doubted(with_irregular(roofline, measured, results.host), results.host.cpu_quota)
+
+
+def _doubted(roofline: Roofline, quota: float | None) -> Roofline:
+    """Grade down what a control group stops in the middle: all samples can be slow alike, and agree none the less."""
+    if quota is None:
+        return roofline
+
+    def lowered(value: Any) -> Any:
+        if isinstance(value, Estimate):
+            return replace(value, grade="D")
+        if isinstance(value, tuple):
+            return tuple(map(lowered, value))
+        if is_dataclass(value) and not isinstance(value, type | Team):
+            changes = {field.name: lowered(getattr(value, field.name)) for field in fields(value)}
+            return replace(value, **changes)
+        return value
+
+    def judged(item: Any) -> Any:
+        team = getattr(item, "team", None) or getattr(getattr(item, "compute", None), "team", None)
+        return lowered(item) if isinstance(team, Team) and team.threads > quota else item
+
+    kept = {field.name: getattr(roofline, field.name) for field in fields(roofline)}
+    return Roofline(
+        **{name: tuple(map(judged, value)) if isinstance(value, tuple) else value for name, value in kept.items()}
+    )
 
 
 def traffic_is_known(level: str, mix: str) -> bool:

@@ -29,8 +29,12 @@ NEAR_BEST = 0.02
 """Samples at most this far under the best ran as undisturbed as the best, and their clocks count."""
 
 MIN_CLOCKS = 3
-"""At least this many of the fastest samples give the rate per cycle, near the best or not: the fewest of which one bad
+"""This many of the fastest samples give the rate per cycle if not more are near the best: the fewest of which one bad
 clock reading does not decide the median."""
+
+STILL_NEAR = 0.25
+"""How far those may be from the best. A sample further away was stopped in the middle, so that its rate and the clock
+after it tell of different times."""
 
 
 def estimate(
@@ -154,6 +158,11 @@ def _per_cycle(timed: Sequence[tuple[float, float]], cores: int) -> float | None
     known = sorted(((rate, clock) for rate, clock in timed if math.isfinite(clock) and clock > 0.0), reverse=True)
     if not known:
         return None
-    near = [pair for i, pair in enumerate(known) if i < MIN_CLOCKS or pair[0] >= (1.0 - NEAR_BEST) * known[0][0]]
+    best = known[0][0]
+    near = [
+        (rate, clock)
+        for i, (rate, clock) in enumerate(known)
+        if rate >= (1.0 - NEAR_BEST) * best or (i < MIN_CLOCKS and rate >= (1.0 - STILL_NEAR) * best)
+    ]
     ratio = median_low(rate / clock for rate, clock in near) / cores
     return ratio if math.isfinite(ratio) else None

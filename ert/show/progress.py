@@ -118,7 +118,11 @@ class PlainProgress(_Stopping):
 
     def say(self, line: str) -> None:
         """Print a line."""
-        print(line, file=self._stream, flush=True)
+        try:
+            print(line, file=self._stream, flush=True)
+        except BrokenPipeError:
+            # Whoever read the lines has left; the sweep goes on.
+            self._stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
 
     def stop(self) -> None:
         """Do nothing: every line is printed already."""
