@@ -40,7 +40,7 @@ class SyntheticBench(SyntheticMachine):
         pass
 
     def notes(self) -> tuple[str, ...]:
-        return ()
+        return ("a note of the bench",)
 
 
 @pytest.fixture
@@ -110,6 +110,7 @@ def test_options_are_stored_with_the_result(machine: Callable[..., object]) -> N
     assert stored["max_memory"] == 256 * MIB
     assert {m.case.team.cpus for m in results.measurements} == {(1,)}
     assert {m.case.precision for m in results.measurements} - {""} == {"fp32"}
+    assert results.notes[-1] == "a note of the bench"
 
 
 @pytest.mark.parametrize(

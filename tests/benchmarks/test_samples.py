@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from microbench import assembly, catalog, isa
-from microbench.probes import compute, intensity, memory
+from microbench.probes import compute, intensity, irregular, latency, memory, overhead
 from microbench.probes.probe import Probe
 from microbench.team import Team
 from microbench.vector import compile_loop
@@ -32,12 +32,17 @@ PROBES: dict[str, Probe] = {
     "compute": compute.build("fp64", INSTRUCTIONS, BITS, 8),
     "memory": memory.build("load", BITS),
     "intensity": intensity.build("fp64", 8, BITS, 8),
+    "latency": latency.build("random", 1),
+    "gather": irregular.build_gather("int64", 64),
+    "stride": irregular.build_stride(1),
+    "overhead": overhead.build_barrier(1),
 }
 
 
 @pytest.fixture(scope="module")
 def team() -> Iterator[Team]:
-    with Team({CPU: WORKING_SET}) as team:
+    # Arrays of a gather lie apart.
+    with Team({CPU: 2 * WORKING_SET}) as team:
         yield team
 
 
@@ -51,7 +56,8 @@ def test_sample(benchmark: Any, team: Team, family: str) -> None:
     if family == "intensity" and not HOST.fma:
         pytest.skip("this CPU has no fused multiply-add")
     code = compile_loop(probe.loop)
-    length = WORKING_SET if probe.arrays else 0
+    whole = catalog.round_gather(WORKING_SET) if family == "gather" else WORKING_SET
+    length = whole // probe.arrays if probe.arrays else 0
     team.each((CPU,), lambda worker: probe.prepare(worker, length))
     made = 0
 
