@@ -110,20 +110,35 @@ def _draw(
     stem = paths[0].with_suffix("")
     if len(results) == 1 and output is None:
         return figures.write(results[0], rooflines[0], stem, precisions=precisions)
-    named = list(zip(_labels(paths, results), rooflines, strict=True))
-    note = figures.described(results[0], rooflines[0]) if len(results) == 1 else ""
-    figure = figures.roofline_figure(named, precisions=precisions, footnote=note)
+    names = _labels(paths, results)
+    named = list(zip(names, rooflines, strict=True))
+    if len(results) == 1:
+        note = figures.described(results[0], rooflines[0])
+        figure = figures.roofline_figure(named, precisions=precisions, footnote=note)
+    else:
+        partial = [name for name, result in zip(names, results, strict=True) if not result.complete]
+        figure = figures.roofline_figure(named, precisions=precisions, title=_title(results), partial=partial)
     files = [output] if output is not None else [Path(f"{stem}.overlay{suffix}") for suffix in (".png", ".svg")]
     figures.save(figure, *files)
     return files
 
 
+def _title(results: Sequence[Results]) -> str:
+    """Say above several results what they have in common; the legend names each."""
+    machines = {result.host.name for result in results}
+    if len(machines) == 1:
+        return f"{machines.pop()}: {len(results)} sweeps"
+    return f"{len(machines)} machines" + (f", {len(results)} sweeps" if len(results) > len(machines) else "")
+
+
 def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
     """Name each result by its CPU; with its time, or its file, where that would name two alike."""
     cpus = [result.host.name for result in results]
-    dated = [f"{cpu}, {result.started}" for cpu, result in zip(cpus, results, strict=True)]
-    files = [f"{cpu}, {path}" for cpu, path in zip(cpus, paths, strict=True)]
-    for names in (cpus, dated, files):
+    started = [result.started.replace("T", " ").removesuffix("Z") for result in results]
+    minutes = [text[: len("2026-11-29 22:45")] for text in started]
+    files = [path.name for path in paths]
+    for details in (None, minutes, started, files, paths):
+        names = cpus if details is None else [f"{cpu}, {detail}" for cpu, detail in zip(cpus, details, strict=True)]
         if len(set(names)) == len(names):
             return names
     raise InputError(f"the same result is named twice: {', '.join(map(str, paths))}")

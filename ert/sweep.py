@@ -49,6 +49,9 @@ SMALLEST_MEMORY = 8 << 20
 LEAST_LIMIT = 240 << 20
 """Bytes that a control group must allow: Python, Numba and LLVM were seen to take 200 MiB beside the arrays."""
 
+LARGEST_NUMBER = 1 << 63
+"""Numbers in a result are below this, so that every reader of JSON can hold them."""
+
 _T = TypeVar("_T")
 
 
@@ -128,6 +131,10 @@ def _settings(options: Namespace) -> tuple[Settings, Results | None]:
         raise InputError(
             f"--max-memory: {size(memory)} is too little to measure with; at least {size(SMALLEST_MEMORY)}"
         )
+    if memory >= LARGEST_NUMBER:
+        raise InputError(f"--max-memory: {given['max_memory']} is more than any machine has")
+    if given["seed"] is not None and not 0 <= given["seed"] < LARGEST_NUMBER:
+        raise InputError(f"--seed: expected a whole number from 0 to {LARGEST_NUMBER - 1}, found {given['seed']}")
     if given["cpus"] is not None and not _parsed("--cpus", parse_cpu_list, given["cpus"]):
         raise InputError("--cpus names no CPU; expected a list such as 0-3,8")
     defaults = Settings()

@@ -71,7 +71,29 @@ def test_several_results_are_drawn_over_each_other(
     assert main([str(same), str(result), "-o", str(tmp_path / "x.svg")]) == 0
     assert drawn[0][0] == ["Another CPU", "AMD EPYC 9R14"]
     # Results of one CPU at one time are told apart by their files.
-    assert drawn[1][0] == [f"AMD EPYC 9R14, {same}", f"AMD EPYC 9R14, {result}"]
+    assert drawn[1][0] == ["AMD EPYC 9R14, same.json", "AMD EPYC 9R14, a sweep é.json"]
+    assert [call[1]["title"] for call in drawn] == ["2 machines", "AMD EPYC 9R14: 2 sweeps"]
+    assert [call[1]["partial"] for call in drawn] == [[], []]
+
+
+def test_sweeps_of_one_machine_are_told_apart_as_shortly_as_can_be(
+    result: Path, tmp_path: Path, drawn: list[tuple[list[str], dict[str, object], list[set[str]]]]
+) -> None:
+    document = json.loads(ARCHIVED.read_text())
+    for number, started in enumerate(("2026-11-29T22:46:00Z", "2026-11-29T22:45:59Z")):
+        document["started"], document["complete"] = started, False
+        (tmp_path / f"{number}.json").write_text(json.dumps(document))
+    (tmp_path / "folder").mkdir()
+    shutil.copy(ARCHIVED, tmp_path / "folder" / result.name)
+    first, second, third = tmp_path / "0.json", tmp_path / "1.json", tmp_path / "folder" / result.name
+    main([str(result), str(first)])
+    main([str(result), str(second)])
+    main([str(result), str(third)])
+    assert drawn[0][0] == ["AMD EPYC 9R14, 2026-11-29 22:45", "AMD EPYC 9R14, 2026-11-29 22:46"]
+    assert drawn[1][0] == ["AMD EPYC 9R14, 2026-11-29 22:45:00", "AMD EPYC 9R14, 2026-11-29 22:45:59"]
+    assert drawn[2][0] == [f"AMD EPYC 9R14, {result}", f"AMD EPYC 9R14, {third}"]
+    # Interrupted ones are known by their names.
+    assert [call[1]["partial"] for call in drawn] == [drawn[0][0][1:], drawn[1][0][1:], []]
 
 
 @pytest.mark.parametrize("options", [["--team", "one"], ["--threads", "1"]])

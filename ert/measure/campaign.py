@@ -18,9 +18,6 @@ from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Sample
 PREPASS = Visit(samples=1, target=2e-3)
 """A choice needs no more than to be seldom wrong by much: short samples, several times in turn."""
 
-PREPASS_TURNS = 3
-"""Turns over the candidates of a choice; in turn, so that a slow spell of the machine meets all of them."""
-
 NEAR_PEAK = 0.985
 """Widths this near the best multiply-add rate count as equal to it when ceilings and the intensity sweep choose."""
 
@@ -332,7 +329,7 @@ class Campaign:
             tried[case] = Measurement(case, work, code)
         if len(cases) == 1:
             return cases[0]
-        for turn in range(PREPASS_TURNS):
+        for turn in range(self._effort.turns):
             for case in cases:
                 tried[case] = visit(self._instrument, tried[case], turn, PREPASS, self._elapsed)
         fair = [m for m in tried.values() if m.sound] or [m for m in tried.values() if m.valid]

@@ -77,6 +77,8 @@ class Effort:
         Numbers of dependent chains whose ceilings are measured.
     every_width : bool
         Whether mixes are measured at each vector width that reaches the peak, or at the widest such alone.
+    turns : int
+        Turns of a pre-pass over the candidates of a choice; in turn, so that a slow spell meets all of them.
     """
 
     name: str
@@ -86,10 +88,11 @@ class Effort:
     samples: int
     chains: tuple[int, ...] = (1, 2, 4, 8, 16)
     every_width: bool = True
+    turns: int = 3
 
 
 EFFORTS = (
-    Effort("quick", 2, (1, 4, 16, 64), rounds=3, samples=1, chains=(1, 4, 8), every_width=False),
+    Effort("quick", 2, (1, 4, 16, 64), rounds=3, samples=1, chains=(1, 4, 8), every_width=False, turns=2),
     Effort("default", 4, MULTIPLY_ADDS, rounds=5, samples=2),
     Effort("thorough", 8, MULTIPLY_ADDS, rounds=20, samples=3),
 )

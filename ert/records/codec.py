@@ -7,6 +7,7 @@ import json
 import math
 import operator
 import types
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from numbers import Real
@@ -16,6 +17,28 @@ Sign = Literal["any", "not negative", "positive"]
 
 SHOWN_CHARACTERS = 40
 """So much of a wrong value is quoted in a message: enough to find it, and the sentence stays readable."""
+
+INTEGER_END = 2**63
+"""Whole numbers lie below this on both sides of 0. It is what a 64-bit integer holds: no counter, no number of bytes
+and none of passes is larger, and a product of a few of them is still a float."""
+
+LARGEST_NUMBER = 1e18
+"""Other numbers lie between this and its negative: as seconds older than the universe, as hertz a million times any
+clock; what is derived from such numbers (products, squares, sums) stays finite."""
+
+SMALLEST_POSITIVE = 1e-12
+"""Numbers that must be above 0 are divided by. The only such ones that are not whole are durations, and no clock tells
+a picosecond."""
+
+BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
+"""Characters that begin a new line or a column: a blank takes their place, so that every text is one line."""
+
+STEERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that turn the direction of writing: what a person reads is then not what the file holds."""
+
+REPLACED = "?"
+"""Takes the place of every character that would steer a terminal or cannot be written at all. ASCII, since that can be
+shown anywhere."""
 
 _T = TypeVar("_T")
 
@@ -36,7 +59,8 @@ class MismatchError(ValueError):
     @property
     def where(self) -> str:
         """The keys from the outermost to the innermost: ``measurements[3].case.team``."""
-        return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in self._keys).lstrip(".")
+        named = (f"[{key}]" if isinstance(key, int) else f".{_short(key)}" for key in self._keys)
+        return "".join(named).lstrip(".")
 
     def __str__(self) -> str:
         return f"{self.where}: {self.problem}" if self._keys else self.problem
@@ -54,7 +78,9 @@ class Codec:
     """Coders for dataclasses made of numbers, text, tuples and further dataclasses.
 
     An object leaves out the fields that equal their defaults and ignores unknown keys. A tuple of (name, value) pairs
-    becomes an object, or a list of pairs where a name repeats; other tuples become lists. Numbers must be finite.
+    becomes an object, or a list of pairs where a name repeats; other tuples become lists. Numbers must be finite and
+    within :data:`INTEGER_END` and :data:`LARGEST_NUMBER`, in both directions. Text is cleaned in both directions, see
+    :func:`plain_text`: a sweep must not be lost for a character of a name, nor must an old result.
 
     Parameters
     ----------
@@ -127,7 +153,7 @@ class Codec:
     def _make(self, hint: Any, sign: Sign) -> Coder:
         origin, arguments = get_origin(hint), get_args(hint)
         if hint is str:
-            return Coder(_text, _text)
+            return Coder(plain_text, plain_text)
         if hint is bool:
             return Coder(bool, _truth)
         if hint is int:
@@ -227,14 +253,15 @@ class Codec:
 
 def _pairs(pair: Coder, item: Coder) -> Coder:
     def encode(values: Sequence[tuple[str, Any]]) -> Any:
-        names = [name for name, _ in values]
+        names = [plain_text(name) for name, _ in values]
         if len(set(names)) < len(names):
             return _each(pair.encode, values)
-        return {_text(name): _inside(item.encode, value, name) for name, value in values}
+        return {plain_text(name): _inside(item.encode, value, plain_text(name)) for name, value in values}
 
     def decode(data: Any) -> tuple[tuple[str, Any], ...]:
         if isinstance(data, dict):
-            return tuple((name, _inside(item.decode, value, name)) for name, value in data.items())
+            named = ((plain_text(name), value) for name, value in data.items())
+            return tuple((name, _inside(item.decode, value, name)) for name, value in named)
         _expect(isinstance(data, list), "an object or a list of pairs", data)
         return tuple(_each(pair.decode, data))
 
@@ -245,13 +272,13 @@ def _integer(sign: Sign) -> Coder:
     def encode(value: Any) -> int:
         try:
             # Also takes the integers of NumPy, which JSON does not know, and makes a bool a number.
-            return int(_signed(int(operator.index(value)), sign))
+            return int(_signed(_bounded(int(operator.index(value))), sign))
         except TypeError:
             raise MismatchError(f"expected a whole number, found {_shown(value)}") from None
 
     def decode(data: Any) -> int:
         _expect(type(data) is int, "a whole number", data)
-        return int(_signed(data, sign))
+        return int(_signed(_bounded(data), sign))
 
     return Coder(encode, decode)
 
@@ -265,7 +292,11 @@ def _number(sign: Sign) -> Coder:
             except OverflowError:
                 raise MismatchError(f"expected a finite number, found {_shown(value)}") from None
         _expect(math.isfinite(value), "a finite number", value)
-        return float(_signed(value, sign))
+        _expect(abs(value) <= LARGEST_NUMBER, f"a number up to {LARGEST_NUMBER:g}", value)
+        _signed(value, sign)
+        if sign == "positive":
+            _expect(value >= SMALLEST_POSITIVE, f"a number from {SMALLEST_POSITIVE:g}", value)
+        return float(value)
 
     return Coder(convert, convert)
 
@@ -280,14 +311,34 @@ def _choice(choices: tuple[Any, ...]) -> Coder:
     return Coder(convert, convert)
 
 
-def _text(value: Any) -> str:
+def plain_text(value: Any) -> str:
+    """Return a text that can be shown anywhere on one line; MismatchError if it is none.
+
+    Characters that begin a new line or column become blanks; other control characters (terminals obey the escape
+    character), lone surrogates (no encoding can write them) and those that turn the direction of writing become
+    :data:`REPLACED`.
+    """
     _expect(isinstance(value, str), "text", value)
-    return str(value)
+    if value.isascii() and value.isprintable():
+        return str(value)
+    return "".join(map(_plain, value))
+
+
+def _plain(character: str) -> str:
+    if character in BLANKS:
+        return " "
+    steers = unicodedata.category(character) in ("Cc", "Cs") or character in STEERING
+    return REPLACED if steers else character
 
 
 def _truth(value: Any) -> bool:
     _expect(isinstance(value, bool), "true or false", value)
     return bool(value)
+
+
+def _bounded(value: int) -> int:
+    _expect(-INTEGER_END < value < INTEGER_END, "a whole number of less than 64 bits", value)
+    return value
 
 
 def _signed(value: Any, sign: Sign) -> Any:
@@ -340,4 +391,8 @@ def _shown(value: Any) -> str:
         text = json.dumps(value)
     except (TypeError, ValueError):
         text = f"a value of type {type(value).__name__}"
+    return _short(text)
+
+
+def _short(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ert.errors import InputError
-from ert.records.codec import Codec, MismatchError
+from ert.records.codec import Codec, MismatchError, plain_text
 from ert.records.places import Paths, result_paths
 from ert.records.store import (
     DAMAGED,
@@ -187,9 +187,9 @@ class _Reader:
             self.samples[self._number(entry["sample"])].append(self._codec.decode(Sample, entry.get("of")))
         elif "error" in entry:
             number = self._number(entry["error"])
-            self.measurements[number] = replace(self.measurements[number], error=_sentence(entry.get("text")))
+            self.measurements[number] = replace(self.measurements[number], error=plain_text(entry.get("text")))
         elif "note" in entry:
-            self.notes.append(_sentence(entry["note"]))
+            self.notes.append(plain_text(entry["note"]))
 
     def results(self, header: Results) -> Results:
         """Return all that was collected."""
@@ -212,12 +212,6 @@ class _Reader:
         if type(value) is not int or not 0 <= value < len(self.measurements):
             raise MismatchError(f"expected the number of a measurement described above, found {value!r:.40}")
         return value
-
-
-def _sentence(value: Any) -> str:
-    if not isinstance(value, str):
-        raise MismatchError(f"expected text, found {value!r:.40}")
-    return value
 
 
 def _recover(text: str, source: str) -> Results:

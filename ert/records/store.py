@@ -6,12 +6,13 @@ import contextlib
 import functools
 import json
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ert.errors import InputError
-from ert.records.codec import Codec, Coder, MismatchError, Sign
+from ert.records.codec import INTEGER_END, Codec, Coder, MismatchError, Sign
 from ert.roofline.model import Case, Results, Sample, Team
 
 FORMAT = "ert-roofline results"
@@ -23,6 +24,10 @@ JOURNAL_FORMAT = "ert-roofline journal"
 """Format of :mod:`ert.records.journal`, named here so that a journal in the place of a result is recognised."""
 
 DAMAGED = "The file is damaged or was edited: take it from a backup, or measure again with `python -m ert.sweep`."
+
+LARGEST_FILE = 512 * 2**20
+"""Bytes of a file that is read. The sweep of a machine with 512 CPUs, each sample with the seconds and clock of every
+thread, takes some 100 MB; what is larger is something else, and would fill the memory."""
 
 SIGNS: dict[tuple[type, str], Sign] = {
     (Sample, "passes"): "positive",
@@ -49,7 +54,7 @@ def to_document(results: Results) -> dict[str, Any]:
     Raises
     ------
     MismatchError
-        If a number is not finite or senseless: a fault of the measuring code.
+        If a number is not finite, absurdly large or senseless: a fault of the measuring code.
     """
     teams: list[Team] = []
     body = results_codec(teams).encode(results)
@@ -178,7 +183,7 @@ def check_envelope(document: Any, format_name: str, schema: int, source: str) ->
             "Name a file that a sweep wrote."
         )
     version = document.get("schema")
-    if type(version) is not int or version < 1:
+    if type(version) is not int or not 1 <= version < INTEGER_END:
         raise InputError(f"{source}: schema: expected a whole number from 1, found {version!r:.40}. {DAMAGED}")
     if version > schema:
         raise InputError(
@@ -197,14 +202,25 @@ def complaints(source: str) -> Iterator[None]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file; InputError says why it cannot be read."""
+    """Return the text of a regular file of at most :data:`LARGEST_FILE` bytes; InputError says why it is not read."""
     try:
-        content = path.read_bytes()
+        kind = path.stat()
+        if stat.S_ISDIR(kind.st_mode):
+            raise InputError(f"{path}: a folder, not a result. Name one of the .json files in it.")
+        if not stat.S_ISREG(kind.st_mode):
+            # Devices and pipes may never end, and opening a pipe may wait for ever.
+            raise InputError(f"{path}: a device or a pipe, not a file. Name a result that a sweep wrote.")
+        if kind.st_size > LARGEST_FILE:
+            raise InputError(
+                f"{path}: not a result of this tool (larger than {LARGEST_FILE // 2**20} MiB). "
+                "Name a .json file that a sweep wrote."
+            )
+        with open(path, "rb") as file:
+            # No more than was announced: some files of the system say 0 bytes and hold more than any memory.
+            content = file.read(kind.st_size)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file. Name a result that a sweep wrote.") from None
     except OSError as error:
-        if path.is_dir():
-            raise InputError(f"{path}: a folder, not a result. Name one of the .json files in it.") from None
         raise InputError(f"{path}: cannot be read ({error.strerror or error}). Check its permissions.") from None
     if not content.strip():
         raise InputError(f"{path}: the file is empty. {DAMAGED}")

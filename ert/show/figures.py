@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
+import os
+import secrets
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -61,6 +63,9 @@ WIDE = (13.0, 6.8)
 """Inches of a chart, and of two beside or over each other: both fill a slide."""
 
 LABEL_POINTS, SMALL_POINTS, TITLE_POINTS = 10.0, 9.0, 14.0
+COVER_POINTS = 1.0
+"""How far the white ground of a label reaches beyond it: less than the distance that labels keep from each other."""
+
 PNG_DPI = 160
 PIXELS_AN_INCH = 100
 """Resolution at which labels are placed; what is saved keeps the proportions."""
@@ -88,6 +93,7 @@ STYLE: Mapping[str, Any] = {
     "figure.dpi": PIXELS_AN_INCH,
     "svg.hashsalt": "ert",
     "path.simplify": False,
+    "text.parse_math": False,  # names come from systems and files: a dollar sign in one is a dollar sign
 }
 
 DEFAULT_PRECISIONS = ("fp64", "fp32")
@@ -158,6 +164,8 @@ def roofline_figure(
     *,
     team: str | None = None,
     precisions: Sequence[str] | None = None,
+    title: str = "",
+    partial: Collection[str] = (),
     footnote: str = "",
 ) -> Figure:
     """Draw the roofline chart of one machine, or of several over each other.
@@ -174,6 +182,11 @@ def roofline_figure(
         Precisions to draw. Without it, :data:`DEFAULT_PRECISIONS`, or all if there are others alone; of several
         machines the first that they have in common. With one precision, all of its ceilings are drawn, with several
         those that tell most.
+    title : str
+        Stands above the chart; without it, the machine and its threads, or of several how many they are: the legend
+        names each.
+    partial : collection of str
+        Which of several are of interrupted sweeps; the legend and the footnote say so.
     footnote : str
         What else is written below the chart: date, clock.
 
@@ -191,14 +204,18 @@ def roofline_figure(
     panels = _panels(rooflines, team)
     everything = [part for panel in panels for part in panel]
     chosen = _precisions(everything, precisions, several)
-    colours = {name: MACHINE_COLOURS[i % len(MACHINE_COLOURS)] for i, (name, _) in enumerate(rooflines)}
+    colours = {name: colour for (name, _), colour in zip(rooflines, _cycle(MACHINE_COLOURS), strict=False)}
     counted = list(dict.fromkeys(operation(name) for name in chosen)) or ["FLOP"]
-    names, teams = listed(list(colours)), {team_label(workers) for _, _, workers in everything}
+    teams = {team_label(workers) for _, _, workers in everything}
+    if not title:
+        name = plural(len(rooflines), "machine") if several else rooflines[0][0]
+        title = name if several or len(teams) > 1 else f"{name}, {teams.pop()}"
     with _style():
         figure = _figure(WIDE if len(everything) > 1 else SIZE)
-        _title(figure, f"{names}, {teams.pop()}" if len(teams) == 1 else names)
+        _title(figure, title)
         hidden = [] if several or precisions is not None else _hidden(everything, chosen)
         also = f" Also measured (--precision): {listed(hidden)}." if hidden else ""
+        also += f" {_PARTIAL}" if partial else ""
         _footnote(figure, f"{_COUNTED_ROOFS if several else _COUNTED}{also}\n{footnote}")
         bounds = _bounds(panels, chosen)
         alike = len(set(bounds)) == 1
@@ -209,7 +226,7 @@ def roofline_figure(
             for name, roofline, workers in parts:
                 chart.draw(roofline, workers, colours[name] if several else "")
             if column == len(panels) - 1:
-                chart.legend(everything, colours if several else {})
+                chart.legend(everything, colours if several else {}, partial)
             for name, roofline, workers in parts:
                 chart.label(roofline, workers, colours[name] if several else "")
             if column == 0:
@@ -393,14 +410,15 @@ def described(results: Results, roofline: Roofline) -> str:
 def save(figure: Figure, *paths: Path) -> None:
     """Write a figure; each suffix says a format: ``.png``, ``.svg`` or ``.pdf``.
 
-    Two drawings of one result are the same to the byte with one version of matplotlib.
+    Two drawings of one result are the same to the byte with one version of matplotlib. A file appears whole or not at
+    all: an older one of its name stays as it is until then.
 
     Raises
     ------
     InputError
         If the suffix is another one.
     OSError
-        If the file cannot be written.
+        If a file cannot be written; its `filename` is the path that was asked for.
     """
     for path in paths:
         suffix = path.suffix.lower()
@@ -409,8 +427,27 @@ def save(figure: Figure, *paths: Path) -> None:
         buffer = BytesIO()
         with _style():
             figure.savefig(buffer, format=suffix[1:], dpi=PNG_DPI, metadata=DRAWN[suffix])
-        # Only a finished picture touches the disk.
-        path.write_bytes(buffer.getvalue())
+        _replace(path, buffer.getvalue())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a whole file under another name in the same folder, then give it the name."""
+    # A link to a file stays one.
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        try:
+            with open(temporary, "xb") as file:
+                file.write(content)
+                file.flush()
+                # Some file systems say only now that there is no room.
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        # Of a full disk the error names no file, and else the temporary one, which means nothing to anybody.
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 # ------------------------------------------------------------------------------------- what is drawn of what
@@ -571,6 +608,7 @@ _COUNTED = (
     "FMA = 2 FLOP, 1 GB = 1e9 bytes."
 )
 _COUNTED_ROOFS = "A slope is the best access mix of its level whose traffic is known. FMA = 2 FLOP, 1 GB = 1e9 bytes."
+_PARTIAL = "Partial: the sweep was interrupted, roofs may be missing or too low."
 _COUNTED_CURVE = (
     "Load only. Line: best sample; band: down to the median. Effective capacity: where the curve leaves a plateau "
     "half way. 1 GB = 1e9 bytes."
@@ -618,18 +656,22 @@ class _Chart:
             self._level(peak, steepest, f"roof {peak.name}", color=colour or INK, linewidth=2.4)
         if not colour:
             self._measured(roofline, team)
-        for ridge in roofline.ridges:
-            if ridge.compute in peaks and ridge.memory in slopes:
-                place = (ridge.intensity, ridge.compute.rate.best / GIGA)
-                look = {"color": colour or level_colour(ridge.memory.level), "markerfacecolor": "white", "zorder": 6}
-                name = f"mark {ridge.compute.name} {ridge.memory.name}"
-                self._pen.mark(place, marker="o", markersize=5.0, name=name, **look)
+        for ridge in self._ridges(roofline, team):
+            place = (ridge.intensity, ridge.compute.rate.best / GIGA)
+            look = {"color": colour or level_colour(ridge.memory.level), "markerfacecolor": "white", "zorder": 6}
+            name = f"mark {ridge.compute.name} {ridge.memory.name}"
+            self._pen.mark(place, marker="o", markersize=5.0, name=name, **look)
 
-    def legend(self, parts: Sequence[Part], colours: Mapping[str, str]) -> None:
+    def legend(self, parts: Sequence[Part], colours: Mapping[str, str], partial: Collection[str]) -> None:
         """Explain marks and colours in the corner that a roofline leaves empty."""
         from matplotlib.lines import Line2D
 
-        proxies = [Line2D([], [], color=colour, linewidth=2.4, label=name) for name, colour in colours.items()]
+        proxies = [
+            Line2D([], [], color=colours[name], linewidth=2.4,
+                   label=f"{name}, {team_label(team)}{', partial' if name in partial else ''}")
+            for name, _, team in parts
+            if name in colours
+        ]  # fmt: skip
         shown = [point for _, roofline, team in parts for point in _points(roofline, team, self._precisions)]
         if not colours:
             for name in dict.fromkeys(point.precision for point in shown):
@@ -643,11 +685,13 @@ class _Chart:
             if any(_others(roofline) for _, roofline, _ in parts):
                 label = "ceilings, other access mixes"
                 proxies.append(Line2D([], [], color=SOFT, linewidth=0.8, alpha=0.6, label=label))
-        proxies.append(
-            Line2D([], [], linestyle="none", marker="o", markersize=5.5, markerfacecolor="white", color=INK,
-                   label="ridge point, FLOP/byte")
-        )  # fmt: skip
-        self._pen.legend(proxies, "lower right")
+        if any(self._ridges(roofline, team) for _, roofline, team in parts):
+            proxies.append(
+                Line2D([], [], linestyle="none", marker="o", markersize=5.5, markerfacecolor="white", color=INK,
+                       label="ridge point, FLOP/byte")
+            )  # fmt: skip
+        if proxies:
+            self._pen.legend(proxies, "lower right")
 
     def label(self, roofline: Roofline, team: Team, colour: str) -> None:
         """Write the names and values, those with the least choice of places first."""
@@ -662,7 +706,7 @@ class _Chart:
         for mix in mixes:
             text = f"{mix.precision} {mix.instructions}  {units.rate(mix.rate.best, operation(mix.precision))}"
             self._beside_its_line(mix, steepest, text, INK, BESIDE_LIMIT)
-        self._label_ridges(roofline, peaks, slopes, colour)
+        self._label_ridges(roofline, team, colour)
         for slope in slopes:
             text = f"{slope.name}  {units.rate(slope.rate.best, 'B')}"
             start, end = self._slope_ends(slope.rate.best, top)
@@ -671,14 +715,15 @@ class _Chart:
         if not colour:
             self._label_ceilings(roofline, team, steepest, [roof.rate.best for roof in (*peaks, *mixes)])
 
-    def _label_ridges(
-        self, roofline: Roofline, peaks: Sequence[ComputeRoof], slopes: Sequence[MemoryRoof], colour: str
-    ) -> None:
+    def _ridges(self, roofline: Roofline, team: Team) -> list[RidgePoint]:
+        """Return the ridge points of the roofs that are drawn."""
+        peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
+        return [ridge for ridge in roofline.ridges if ridge.compute in peaks and ridge.memory in slopes]
+
+    def _label_ridges(self, roofline: Roofline, team: Team, colour: str) -> None:
         """Write the value of each ridge point, but not twice for two that are one in the chart."""
         labelled: list[RidgePoint] = []
-        for ridge in roofline.ridges:
-            if ridge.compute not in peaks or ridge.memory not in slopes:
-                continue
+        for ridge in self._ridges(roofline, team):
             if any(ridge.memory == other.memory and _near(ridge.intensity, other.intensity) for other in labelled):
                 continue
             # The colour tells whose ridge it is: of the level, or of the machine and then the level needs a word.
@@ -1162,9 +1207,10 @@ class _Pen:
             y = top - 3.0 - height / 2 - i * row
             places += [(row * i + extra, Box(pixel + side * (width / 2 + 4), y, width, height))
                        for extra, side in ((0.0, 1), (3.0, -1))]  # fmt: skip
-        return self._write(text, self._room.place(places), name, color, SMALL_POINTS)
+        return self._write(text, self._room.place(places), name, color, SMALL_POINTS, covering=True)
 
-    def _write(self, text: str, box: Box | None, name: str, color: str, size: float) -> bool:
+    def _write(self, text: str, box: Box | None, name: str, color: str, size: float, *, covering: bool = False) -> bool:
+        """Write a label into its box; `covering` hides what lies below, where a line cannot always be avoided."""
         if box is None:
             return False
         from matplotlib.patheffects import withStroke
@@ -1173,6 +1219,7 @@ class _Pen:
         self._axes.text(
             x, y, text, gid=name, color=color, fontsize=size, rotation=box.angle, rotation_mode="anchor",
             ha="center", va="center", zorder=8, path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": COVER_POINTS} if covering else None,
         )  # fmt: skip
         return True
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ert.roofline.fit import PURE
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
-from ert.roofline.statistics import REPEATS_WITHIN
+from ert.roofline.statistics import REPEATS_WITHIN, SLOW_ROUND
 from ert.show import irregular, units
 from ert.show.words import clock_hz, levels, operation, plural, ranges, team_label, width_words
 
@@ -17,6 +17,9 @@ VALUE, PER_CYCLE, SPREAD, GRADE, VERIFIED = 10, 10, 7, 6, 9
 
 SHORTEST_NAME, LONGEST_NAME = 28, 40
 """Room for ``"* DRAM load2_store1_nt  512"``, and where a wider name would part from its figures."""
+
+ROOM = 2
+"""What a compute roof's value leaves to its rate per cycle: ``"0.0123 FLOP"`` is longer than any ``"29.3 B"``."""
 
 FIGURES = VALUE + VALUE + PER_CYCLE + SPREAD + GRADE + VERIFIED
 
@@ -112,12 +115,12 @@ def _team(roofline: Roofline, team: Team, width: int) -> list[str]:
     compute = [roof for roof in roofline.compute if roof.team == team]
     memory = [roof for roof in roofline.memory if roof.team == team]
     if compute:
-        lines.append(_row("  compute roof", name, _compute_value("rate"), COMMON_HEADER))
+        lines.append(_row("  compute roof", name, _compute_value("rate"), _common(*HEADER, room=PER_CYCLE + ROOM)))
         for precision in dict.fromkeys(roof.precision for roof in compute):
             lines += _compute_rows([roof for roof in compute if roof.precision == precision], name)
         lines += _ceilings(compute, width) + _chains(roofline, team, width)
     if memory:
-        lines += ["", _row("  memory roof", name, _memory_value("program B", "traffic B"), COMMON_HEADER)]
+        lines += ["", _row("  memory roof", name, _memory_value("program B", "traffic B"), _common(*HEADER))]
         for level in levels(roof.level for roof in memory):
             lines += _level_rows([roof for roof in memory if roof.level == level], name)
     lines += _capacities(roofline, team)
@@ -132,25 +135,26 @@ def _row(title: str, name: int, value: str, common: str) -> str:
     return f"{title:<{name}}{value}{common}"
 
 
-def _common(per_cycle: str, spread: str, grade: str, verified: str) -> str:
-    return f"{per_cycle:>{PER_CYCLE}}{spread:>{SPREAD}}{grade:>{GRADE}}{verified:>{VERIFIED}}"
+def _common(per_cycle: str, spread: str, grade: str, verified: str, *, room: int = PER_CYCLE) -> str:
+    """Return the columns that all roofs share; one that is too wide moves the others, but never touches them."""
+    return f" {per_cycle:>{room - 1}} {spread:>{SPREAD - 1}} {grade:>{GRADE - 1}} {verified:>{VERIFIED - 1}}"
 
 
-COMMON_HEADER = _common("per cycle", "spread", "grade", "verified")
+HEADER = ("per cycle", "spread", "grade", "verified")
 
 
 def _compute_value(rate: str) -> str:
-    return f"{rate:>{2 * VALUE}}"
+    return f"{rate:>{2 * VALUE - ROOM}}"
 
 
 def _memory_value(program: str, traffic: str) -> str:
-    return f"{program:>{VALUE}}{traffic:>{VALUE}}"
+    return f"{program:>{VALUE}} {traffic:>{VALUE - 1}}"
 
 
-def _estimate(rate: Estimate, unit: str, verified: bool) -> str:
-    """Return the columns that all roofs share."""
+def _estimate(rate: Estimate, unit: str, verified: bool, room: int = PER_CYCLE) -> str:
+    """Return the columns that all roofs share, `room` characters for the first."""
     per_cycle = f"{units.number(rate.per_cycle)} {unit}" if rate.per_cycle else "-"
-    return _common(per_cycle, units.percent(rate.spread), rate.grade, "yes" if verified else "NO")
+    return _common(per_cycle, units.percent(rate.spread), rate.grade, "yes" if verified else "NO", room=room)
 
 
 def _compute_rows(roofs: Sequence[ComputeRoof], name: int) -> list[str]:
@@ -166,7 +170,7 @@ def _compute_rows(roofs: Sequence[ComputeRoof], name: int) -> list[str]:
             f"{'+' if roof.above else _mark(roof.headline)} {roof.name}",
             name,
             _compute_value(units.rate(roof.rate.best, operation(roof.precision))),
-            _estimate(roof.rate, operation(roof.precision), roof.verified),
+            _estimate(roof.rate, operation(roof.precision), roof.verified, PER_CYCLE + ROOM),
         )
         for roof in chosen
     ]
@@ -306,7 +310,8 @@ def _legend(roofline: Roofline, width: int) -> list[str]:
     sentences = [
         "* the roof that the chart draws.",
         "Rates are the best sample; per cycle is for one core; spread is 1 - median of the rounds' bests / best.",
-        f"Grade: a repeated sweep should agree within {promises}, D not even that.",
+        f"Grade: a repeated sweep should agree within {promises}, D not even that. "
+        f"A round that is over {SLOW_ROUND * 100:g} % slower than the best one lowers it by a step.",
     ]
     if any(roof.above for roof in roofline.compute):
         sentences.insert(1, "+ a mix of instructions that is faster than the roof.")

@@ -173,7 +173,7 @@ def test_a_journal_in_the_place_of_a_result_is_recognised(tmp_path: Path, header
         ('{"sample": 0, "of": {"round": 0, "passes": 1, "seconds": -1}}', "line 3: seconds: expected a number above 0"),
         ('{"sample": 0}', "line 3: expected an object, found null"),
         ('{"sample": 7, "of": {}}', "line 3: expected the number of a measurement described above, found 7"),
-        ('{"error": 0}', "line 3: expected text, found None"),
+        ('{"error": 0}', "line 3: expected text, found null"),
         ('{"team": {"name": "a", "cpus": [], "cores": 1}}', "line 3: cpus: expected at least one CPU"),
         ('{"measurement": {"case": {"probe": "a", "team": 5}}}', "line 3: case.team: expected the index of one of 1"),
     ],
@@ -194,6 +194,15 @@ def test_damage_elsewhere_is_named_with_its_line(tmp_path: Path, header: Results
         recover(tmp_path / "j")
     assert str(caught.value).startswith(f"{tmp_path / 'j'}: ")
     assert words in str(caught.value)
+
+
+def test_notes_and_errors_are_cleaned(tmp_path: Path, header: Results) -> None:
+    write(tmp_path / "j", header)
+    with open(tmp_path / "j", "a") as file:
+        file.write('{"note": "\\u001b[2J\\ud800"}\n{"error": 0, "text": "two\\nlines"}\n')
+    found = recover(tmp_path / "j")
+    assert found.notes[-1] == "?[2J?"
+    assert found.measurements[0].error == "two lines"
 
 
 def test_lines_of_an_unknown_kind_are_passed_over(tmp_path: Path, header: Results) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ert.errors import InputError
-from ert.records.codec import Codec, MismatchError
+from ert.records import store
+from ert.records.codec import Codec, MismatchError, plain_text
 from ert.records.store import from_document, load, save, to_document, to_text
 from ert.roofline.model import (
     Cache,
@@ -39,10 +41,13 @@ ARCHIVED = Path(__file__).parents[1] / "data" / "results-v1.json"
 # ------------------------------------------------------------------------------------------- random results
 
 COUNT = st.integers(0, 2**62)
-TEXT = st.text(max_size=8)
-NUMBER = st.floats(0, allow_nan=False, allow_infinity=False)
-READING = st.floats(allow_nan=False, allow_infinity=False)
-FREE = st.integers() | READING | TEXT
+ANY_TEXT = st.text(max_size=8)
+TEXT = ANY_TEXT.map(plain_text)
+NUMBER = st.floats(0, 1e18)
+READING = st.floats(-1e18, 1e18)
+INTEGER = st.integers(-(2**63) + 1, 2**63 - 1)
+FREE = INTEGER | READING | TEXT
+WILD = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT
 
 
 def many(strategy: st.SearchStrategy[Any], most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
@@ -64,12 +69,12 @@ SAMPLES = st.builds(
     Sample,
     round=COUNT,
     passes=st.integers(1, 2**40),
-    seconds=st.floats(5e-324, 1e300),
+    seconds=st.floats(1e-12, 1e18),
     thread_seconds=many(READING),
     clocks_hz=many(READING),
     at=NUMBER,
     steal_seconds=st.none() | READING,
-    context_switches=st.none() | st.integers(),
+    context_switches=st.none() | INTEGER,
 )
 CASES = st.builds(
     Case,
@@ -78,7 +83,7 @@ CASES = st.builds(
     precision=TEXT,
     multiply_adds=COUNT,
     working_set=COUNT,
-    parameters=pairs(st.integers() | TEXT),
+    parameters=pairs(INTEGER | TEXT),
 )
 CODES = st.builds(
     Code,
@@ -127,7 +132,9 @@ def test_any_results_come_back_through_text_exactly(results: Results) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.recursive(st.none() | st.booleans() | FREE, lambda inner: many(inner).map(list) | st.dictionaries(TEXT, inner)),
+    st.recursive(
+        st.none() | st.booleans() | WILD, lambda inner: many(inner).map(list) | st.dictionaries(ANY_TEXT, inner)
+    ),
     st.data(),
 )
 def test_any_value_at_any_key_is_taken_or_refused_in_a_sentence(value: Any, data: st.DataObject) -> None:
@@ -149,6 +156,8 @@ def test_any_value_at_any_key_is_taken_or_refused_in_a_sentence(value: Any, data
         complaint = "x.json: fine."
     assert complaint.startswith("x.json: ")
     assert complaint.endswith((".", "`"))
+    assert len(complaint.encode().splitlines()) == 1
+    assert not any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in complaint)
 
 
 # ------------------------------------------------------------------------------------------ the stored form
@@ -229,11 +238,42 @@ def test_numbers_of_numpy_are_stored_as_plain_ones(results: Results) -> None:
     assert again.measurements[0].samples[0].seconds == 0.25
 
 
-@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 0.0, -1.0])
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 0.0, -1.0, 1e300, 1e-300])
 def test_a_senseless_time_is_not_stored(results: Results, seconds: float) -> None:
     broken = replace(results.measurements[0], samples=(Sample(0, 1, seconds),))
     with pytest.raises(MismatchError, match=r"^measurements\[0\]\.samples\.seconds\[0\]: expected"):
         to_document(replace(results, measurements=(broken,)))
+
+
+@pytest.mark.parametrize("passes", [2**63, 10**400])
+def test_a_whole_number_of_more_than_64_bits_is_not_stored(results: Results, passes: int) -> None:
+    broken = replace(results.measurements[0], samples=(Sample(0, passes, 1.0),))
+    with pytest.raises(MismatchError, match=r"samples\.passes\[0\]: expected a whole number of less than 64 bits"):
+        to_document(replace(results, measurements=(broken,)))
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("AMD \x1b[31mEPYC\x1b[0m", "AMD ?[31mEPYC?[0m"),
+        ("two\nlines\tand\u2028more", "two lines and more"),
+        ("bell \x07, delete \x7f, \x9b31m", "bell ?, delete ?, ?31m"),
+        ("half a pair \ud800", "half a pair ?"),
+        ("turned \u202eXEON", "turned ?XEON"),
+        ("Prüfling ™ 中", "Prüfling ™ 中"),
+    ],
+)
+def test_text_that_would_steer_a_terminal_is_cleaned_when_read_and_written(
+    results: Results, written: str, shown: str
+) -> None:
+    host = replace(results.host, cpu_model=written, notes=(written,))
+    dirty = replace(results, host=host, settings=((written, written),))
+    clean = replace(results, host=replace(host, cpu_model=shown, notes=(shown,)), settings=((shown, shown),))
+    stored = to_document(dirty)
+    assert stored == to_document(clean)
+    stored["host"] |= {"cpu_model": written, "notes": [written]}
+    stored["settings"] = {written: written}
+    assert from_document(json.loads(to_text(stored)), "here") == clean
 
 
 def test_a_type_that_cannot_be_stored_is_refused() -> None:
@@ -335,6 +375,37 @@ FIRST = ("measurements", 0)
             "samples.passes: expected as many entries as round has (1), found 2",
         ),
         (_at("seconds", value={"total": float("-inf")}), "seconds.total: expected a finite number, found -Infinity"),
+        (_at("seconds", value={"total": 1e300}), "seconds.total: expected a number up to 1e+18, found 1e+300"),
+        (_at("seconds", value={"total": 10**19}), "seconds.total: expected a number up to 1e+18, found 1"),
+        (_at(*FIRST, "samples", "at", value=[0.0, 1.1e18]), "samples.at[1]: expected a number up to 1e+18, found 1.1"),
+        (
+            _at(*FIRST, "samples", "clocks_hz", value=[[-1e300], []]),
+            "samples.clocks_hz[0][0]: expected a number up to 1e+18, found -1e+300",
+        ),
+        (
+            _at(*FIRST, "samples", "seconds", 1, value=5e-324),
+            "samples.seconds[1]: expected a number from 1e-12, found 5e-324",
+        ),
+        (
+            _at(*FIRST, "samples", "passes", 0, value=10**310),
+            "samples.passes[0]: expected a whole number of less than 64 bits, found 1000",
+        ),
+        (
+            _at(*FIRST, "work", "flop", value=2**63),
+            "work.flop: expected a whole number of less than 64 bits, found",
+        ),
+        (
+            _at(*FIRST, "samples", "context_switches", value=[0, -(2**63)]),
+            "samples.context_switches[1]: expected a whole number of less than 64 bits, found -922",
+        ),
+        (_at("settings", value={"seed": 2**70}), "settings.seed: expected a whole number of less than 64 bits or a"),
+        (_at("schema", value=10**4000), "schema: expected a whole number from 1, found 1000"),
+        (
+            _at("host", "identity", value={"\x1b[31mred": "x"}),
+            'host.identity.?[31mred: expected a whole number, found "x"',
+        ),
+        (_at("host", "identity", value={"a" * 5000: "x"}), f"host.identity.{'a' * 40}...: expected a whole number"),
+        (_at("host", "memory_limit", value="\x1b[31m"), 'expected a whole number, found "\\u001b[31m"'),
     ],
 )
 def test_what_is_wrong_is_named_with_its_key(
@@ -346,6 +417,7 @@ def test_what_is_wrong_is_named_with_its_key(
         from_document(document, "x.json")
     assert str(caught.value).startswith("x.json: ")
     assert words in str(caught.value)
+    assert str(caught.value).isprintable()
     # What was found is followed by what to do.
     assert str(caught.value).endswith((".", "`"))
 
@@ -450,11 +522,41 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["zero", "pipe", "link"])
+def test_what_may_never_end_is_not_read(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "a.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to("/dev/zero")
+    else:
+        path = Path("/dev/zero")
+    with pytest.raises(InputError, match="a device or a pipe, not a file"):
+        load(path)
+
+
+def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    with open(path, "wb") as file:
+        file.truncate(store.LARGEST_FILE + 1)  # takes no room on the disk
+    with pytest.raises(InputError, match=r"larger than 512 MiB"):
+        load(path)
+
+
+def test_no_more_is_read_than_a_file_has_said(tmp_path: Path) -> None:
+    # Files of the system say 0 bytes; this one holds more than any memory.
+    endless = Path("/proc/self/pagemap")
+    if not endless.exists():
+        pytest.skip("no such file on this system")
+    with pytest.raises(InputError, match="the file is empty"):
+        load(endless)
+
+
 def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Permissions do not stop the superuser, who may run the tests.
-    def refuse(self: Path) -> bytes:
+    def refuse(self: Path, **options: object) -> os.stat_result:
         raise PermissionError(13, "Permission denied", str(self))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "stat", refuse)
     with pytest.raises(InputError, match=r"cannot be read \(Permission denied\)"):
         load(tmp_path / "a.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import subprocess
@@ -353,11 +354,45 @@ def test_several_machines_are_told_apart_by_colour() -> None:
     slopes = [line for line in axes.lines if str(line.get_gid()) in ("roof L1 load2_store1", "roof HBM load")]
     assert len({line.get_color() for line in slopes}) == 2
     shown = [text.get_text() for text in axes.get_legend().get_texts()]  # type: ignore[union-attr]
-    assert shown[:2] == ["AMD EPYC 9R14", "Another"]
+    assert shown == ["AMD EPYC 9R14, 2 threads", "Another, 1 thread", "ridge point, FLOP/byte"]
+    # The legend names them; the title does not say it again.
+    assert figure.texts[0].get_text() == "2 machines"
     assert not drawn(axes, "point")
     # All threads of each, in the first precision that both have.
     assert "L1 load2_store1  656 GB/s" in texts(axes).values()
     assert not any("fp32" in text for text in texts(axes).values())
+
+
+def test_the_legend_says_whose_threads_are_drawn_and_what_is_partial() -> None:
+    machines = [("AMD EPYC", factories.zen4()), ("Another", factories.one_level())]
+    figure = figures.roofline_figure(machines, title="Both", partial=["Another"])
+    assert_readable(figure)
+    shown = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]  # type: ignore[union-attr]
+    assert shown[:2] == ["AMD EPYC, 2 threads", "Another, 1 thread, partial"]
+    assert figure.texts[0].get_text() == "Both"
+    assert "Partial: the sweep was interrupted" in figure.texts[1].get_text()
+    assert "Partial" not in figures.roofline_figure(machines).texts[1].get_text()
+
+
+def test_the_legend_offers_no_ridge_point_where_none_is_drawn() -> None:
+    roofline = factories.zen4()
+    for part in (replace(roofline, ridges=()), replace(roofline, compute=(), ridges=(), points=())):
+        (axes,) = figures.roofline_figure([("CPU", part)], team="one").axes
+        assert not drawn(axes, "mark")
+        assert not any("ridge" in text.get_text() for text in axes.get_legend().get_texts())  # type: ignore[union-attr]
+
+
+def test_nothing_to_explain_needs_no_legend() -> None:
+    bare = factories.one_level()
+    bare = replace(bare, memory=tuple(r for r in bare.memory if r.headline), compute=(), ridges=(), points=())
+    assert one_panel(bare).get_legend() is None
+
+
+def test_a_dollar_sign_in_a_name_is_no_formula(tmp_path: Path) -> None:
+    host = replace(factories.zen4_host(), cpu_model=r"CPU $\frac{$")
+    figures.save(figures.levels_figure(factories.one_level(), host), tmp_path / "a.png")
+    both = [(host.name, factories.one_level()), ("Another", factories.zen4())]
+    figures.save(figures.roofline_figure(both), tmp_path / "b.png")
 
 
 def test_three_crowded_machines_keep_every_label() -> None:
@@ -449,6 +484,17 @@ def test_capacities_that_the_teams_share_are_one_mark() -> None:
     labels = set(texts(figure.axes[0]).values())
     assert {"L3 effective 7.2 MiB", "L3 effective 3.6 MiB", "L3 declared 32 MiB", "L3 declared 16 MiB"} <= labels
     assert "L1 declared 32 KiB" in labels
+
+
+def test_labels_of_capacities_stand_on_white_above_all_lines() -> None:
+    (axes,) = figures.levels_figure(factories.zen4(), factories.zen4_host()).axes
+    found = [text for text in axes.texts if "declared" in text.get_text() or "effective" in text.get_text()]
+    assert len(found) >= 4
+    for text in found:
+        ground = text.get_bbox_patch()
+        assert ground is not None
+        assert ground.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
+        assert text.get_zorder() > max(line.get_zorder() for line in axes.lines)
 
 
 def test_ticks_are_sizes_in_powers_of_two() -> None:
@@ -549,6 +595,41 @@ def test_the_resolution_is_that_of_print_and_slides(tmp_path: Path) -> None:
     figures.save(figures.levels_figure(factories.one_level(), factories.zen4_host()), path)
     width, height = (int.from_bytes(path.read_bytes()[i : i + 4], "big") for i in (16, 20))
     assert (width, height) == (1600, 1040)
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_write_that_fails_leaves_the_older_figure_and_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def fail(*given: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "a.png"
+    path.write_bytes(b"the older one")
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        figures.save(figures.levels_figure(factories.one_level(), factories.zen4_host()), path)
+    assert caught.value.filename == str(path)
+    assert caught.value.errno == errno.ENOSPC
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.png"]
+    assert path.read_bytes() == b"the older one"
+
+
+def test_a_figure_takes_the_place_of_an_older_one_behind_its_link_too(tmp_path: Path) -> None:
+    (tmp_path / "real.svg").write_bytes(b"the older one")
+    (tmp_path / "link.svg").symlink_to("real.svg")
+    figures.save(figures.levels_figure(factories.one_level(), factories.zen4_host()), tmp_path / "link.svg")
+    assert (tmp_path / "link.svg").is_symlink()
+    assert (tmp_path / "real.svg").read_bytes().startswith(b"<?xml")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_folder_in_the_place_of_a_figure_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.png").mkdir()
+    with pytest.raises(OSError, match="a directory") as caught:
+        figures.save(figures.levels_figure(factories.one_level(), factories.zen4_host()), tmp_path / "a.png")
+    assert caught.value.filename == str(tmp_path / "a.png")
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize("name", ["a.jpg", "a", "a.json"])

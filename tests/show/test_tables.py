@@ -61,6 +61,28 @@ def test_a_compute_roof_has_all_its_columns(text: str) -> None:
     assert the_line(part(text, "2 threads"), "* fp64 fma").split()[4:8] == ["118", "GFLOP/s", "16.0", "FLOP"]
 
 
+@pytest.mark.parametrize("per_cycle", [0.673, 0.0673, 0.000673, 123456.0])
+def test_columns_never_touch(per_cycle: float) -> None:
+    roofline = factories.zen4()
+    changed = replace(
+        roofline,
+        compute=tuple(replace(r, rate=replace(r.rate, per_cycle=per_cycle, spread=0.9999)) for r in roofline.compute),
+        memory=tuple(replace(r, rate=replace(r.rate, per_cycle=per_cycle, spread=0.9999)) for r in roofline.memory),
+    )
+    text = part(summary(factories.zen4_results(), changed).replace(" at ", " at 1 GHz at "), "2 threads")
+    value = f"{per_cycle:.3g}" if per_cycle < 1 else "123456"
+    row = the_line(text, "* fp64 fma")
+    assert row.split()[4:] == ["118", "GFLOP/s", value, "FLOP", "100.0", "%", "A", "yes"]
+    row = the_line(text, "* DRAM")
+    assert row.split()[-7:] == ["GB/s", value, "B", "100.0", "%", "A", "yes"]
+
+
+def test_the_legend_says_how_grades_come_about(text: str) -> None:
+    said = " ".join(text.split())
+    assert "within A 1 %, B 2 %, C 5 %, D not even that." in said
+    assert "A round that is over 2 % slower than the best one lowers it by a step." in said
+
+
 def section(text: str, title: str) -> list[list[str]]:
     """Return the cells of the table whose header begins with `title`, the header's first."""
     lines = text[text.index(f"  {title}") :].split("\n\n")[0].splitlines()
@@ -143,7 +165,8 @@ def test_both_counts_of_bytes_stand_in_one_row_where_they_differ(text: str) -> N
 
 def test_integers_are_counted_in_operations() -> None:
     text = summary(factories.zen4_results(), factories.multi_precision())
-    assert "470 GOP/s    128 OP" in the_line(part(text, "1 thread"), "int8 fma 512-bit", "GOP/s")
+    row = the_line(part(text, "1 thread"), "int8 fma 512-bit", "GOP/s")
+    assert row.split()[4:8] == ["470", "GOP/s", "128", "OP"]
 
 
 def test_effective_and_declared_capacities_stand_side_by_side(text: str) -> None:
