@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from statistics import median
 
 from ert.roofline.caches import cache_capacities
@@ -131,6 +132,7 @@ def _latencies(curve: LatencyCurve, chases: Sequence[Measurement]) -> list[Laten
     """
     found = {plateau.name: _of_plateau(plateau, curve) for plateau in curve.plateaus}
     heights = [latency.seconds for latency in found.values()]
+    of_chases: set[str] = set()
     single = [
         m
         for m in chases
@@ -148,7 +150,12 @@ def _latencies(curve: LatencyCurve, chases: Sequence[Measurement]) -> list[Laten
         found[level] = Latency(
             level, curve.pattern, curve.team, point.seconds, point.cycles, point.rate, declared=declared
         )
-    order = dict.fromkeys([*(name for name in found if name == "L1"), *(m.case.level for m in single), *found])
+        of_chases.add(level)
+    order = list(dict.fromkeys([*(name for name in found if name == "L1"), *(m.case.level for m in single), *found]))
+    for level, beyond in pairwise(order):
+        if beyond in of_chases:
+            # What ends there is the plateau and not the level: the curve does not show where the next one begins.
+            found[level] = replace(found[level], capacity=None)
     return [found[level] for level in order]
 
 

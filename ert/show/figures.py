@@ -9,7 +9,7 @@ import secrets
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ert.errors import InputError
 from ert.roofline.fit import PURE
+from ert.roofline.irregular import CONTRADICTED
 from ert.roofline.model import (
     ComputeRoof,
     Curve,
@@ -976,12 +977,12 @@ class _Latencies:
         axes.set_ylabel("Load-to-use latency (ns)")
         _size_ticks(axes, left, right)
         _decimal_ticks(axes.yaxis, bottom, top)
-        self._axes, self._curves, self._latencies = axes, curves, latencies
+        self._axes, self._curves, self._latencies = axes, list(curves), latencies
         self._pen = _Pen(axes)
 
     def draw(self) -> None:
         """Draw everything: lines first, so that the labels know what to keep clear of."""
-        marks = _capacities([curve for curve in self._curves if curve.pattern == "random"] or self._curves)
+        marks = _capacities(self._witnesses())
         bottom, top = self._axes.get_ylim()
         for mark in marks:
             style: Any = "-" if mark.kind == "effective" else (0, (5, 3))
@@ -1017,7 +1018,7 @@ class _Latencies:
     def _label(self, curve: LatencyCurve, entry: Latency, random: float | None) -> None:
         """Write the latency of a level beside its plateau; not of a level that the curve does not show."""
         plateau = next((plateau for plateau in curve.plateaus if plateau.name == entry.level), None)
-        if plateau is None:
+        if plateau is None or not 1 / CONTRADICTED < entry.seconds / plateau.value < CONTRADICTED:
             return
         same = random is not None and max(entry.seconds / random, random / entry.seconds) < SAME_LATENCY
         if curve.pattern != "random" and same:
@@ -1030,6 +1031,20 @@ class _Latencies:
         # The random curve is the upper one.
         below = 35.0 if curve.pattern == "random" else -35.0
         self._pen.along(start, end, text, f"label {curve.pattern} {entry.level}", color=colour, gap=7.0, below=below)
+
+    def _witnesses(self) -> list[LatencyCurve]:
+        """Return the random curve with the capacities that the fit believes."""
+        curves = [curve for curve in self._curves if curve.pattern == "random"] or self._curves
+        believed = {(entry.pattern, entry.level): entry.capacity for entry in self._latencies}
+        return [
+            replace(
+                curve,
+                plateaus=tuple(
+                    replace(plateau, capacity=believed.get((curve.pattern, plateau.name))) for plateau in curve.plateaus
+                ),
+            )
+            for curve in curves
+        ]
 
     def _legend(self, kinds: set[str]) -> None:
         from matplotlib.lines import Line2D

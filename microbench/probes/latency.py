@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -135,13 +135,22 @@ def cycle(pattern: str, lines: int) -> tuple[Lines, Lines]:
         return _cycle(pattern, lines)
 
 
+@cache
+def _shuffled(power: int) -> Lines:
+    """Return all numbers below 2**power in a random order; kept, since shuffling takes longer than laying the cycle."""
+    order = np.arange(1 << power, dtype=np.uint32)
+    np.random.default_rng(power).shuffle(order)
+    return order
+
+
 @lru_cache(maxsize=2)
 def _cycle(pattern: str, lines: int) -> tuple[Lines, Lines]:
-    random = np.random.default_rng(lines)
     if pattern == "random":
-        order = np.arange(lines, dtype=np.uint32)
-        random.shuffle(order)
+        order = _shuffled(max(0, (lines - 1).bit_length()))
+        # What is left of a random order without the larger numbers is one of the others.
+        order = order[order < lines]
     else:
+        random = np.random.default_rng(lines)
         of_page = PAGE_BYTES // LINE_BYTES
         table = random.permuted(np.tile(np.arange(of_page, dtype=np.uint32), (PAGE_ORDERS, 1)), axis=1)
         pages = np.arange(-(-lines // of_page), dtype=np.uint32)

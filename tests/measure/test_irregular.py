@@ -79,6 +79,9 @@ def test_a_level_that_the_curve_hides_has_the_latency_of_its_chase() -> None:
     assert list(found) == ["L1", "L2", "L3", "DRAM"]
     for level, planted in latencies.items():
         assert found[level].seconds == pytest.approx(planted, rel=0.06)
+    # Where L2 ends, the curve does not tell: it leaves what is called L3 instead.
+    assert found["L2"].capacity is None or found["L3"].capacity is None
+    assert not any("the latency curve at" in note for note in roofline.notes)
 
 
 @pytest.mark.parametrize(("registers", "most"), [(16, 16), (32, 32)])

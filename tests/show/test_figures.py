@@ -541,6 +541,17 @@ def test_latency_curves_are_in_nanoseconds_with_the_capacities_of_the_random_one
     assert "ns" in axes.get_ylabel()
 
 
+def test_what_the_fit_does_not_believe_of_a_latency_curve_is_not_written() -> None:
+    roofline = factories.irregular()
+    doubted = tuple(
+        replace(entry, seconds=2.0 * entry.seconds, capacity=None) if entry.level == "L2" else entry
+        for entry in roofline.latencies
+    )
+    (axes,) = figures.latency_figure(replace(roofline, latencies=doubted), factories.zen4_host()).axes
+    assert {name.split()[0] for name in drawn(axes, "effective")} == {"L1", "L3"}
+    assert not any(name.endswith("L2") for name in texts(axes))
+
+
 def test_scaling_is_drawn_with_more_than_two_points_and_its_saturation() -> None:
     roofline = factories.irregular(threads=(1, 2, 4, 8))
     figure = figures.scaling_figure(roofline, factories.zen4_host(), "Measured on a day.")
