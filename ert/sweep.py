@@ -22,7 +22,7 @@ from ert.measure.signals import signals_held
 from ert.records.journal import Journal, begin, resume
 from ert.records.places import Paths, ensure_writable
 from ert.records.store import save
-from ert.roofline.fit import fit, team_words
+from ert.roofline.fit import fit
 from ert.roofline.model import Host, Measurement, Results, Seconds, Team
 from ert.show.units import parse_size, size
 from ert.show.words import listed
@@ -302,7 +302,7 @@ class Sweep:
         """Say what will be measured and how long it will take."""
         how = plan.effort(self._settings.effort)
         names = listed(plan.precisions(self._settings.precisions))
-        teams = " and ".join(map(team_words, self._teams))
+        teams = " and ".join(team.label for team in self._teams)
         largest = max(self._largest.values())
         total = sum(self._arenas.values())
         return textwrap.fill(
@@ -326,7 +326,7 @@ class Sweep:
             full = plan.largest_working_set(self._host, team, 1 << 60)
             if self._largest[team] < full:
                 notes.append(
-                    f"With {team_words(team)} the curve ends at {size(self._largest[team])} a thread instead of "
+                    f"With {team.label} the curve ends at {size(self._largest[team])} a thread instead of "
                     f"{size(full)}, because {size(self._budget)} of memory may be used: the last level may contain "
                     "hits in the one before."
                 )

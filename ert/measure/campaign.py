@@ -11,7 +11,7 @@ from ert.measure import irregular, plan
 from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.roofline.caches import cache_capacities
-from ert.roofline.fit import curve_measurements, rates, team_words
+from ert.roofline.fit import curve_measurements, rates
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Sample, Seconds, Team, Toolchain
 
@@ -411,4 +411,4 @@ def describe(case: Case) -> str:
             what = f"overhead, {dict(case.parameters)['until']}"
         case _:
             what = f"{case.level or 'curve'} {case.mix}"
-    return f"{what}, {team_words(case.team)}"
+    return f"{what}, {case.team.label}"

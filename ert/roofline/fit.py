@@ -289,7 +289,7 @@ def _curve(team: Team, measured: Iterable[Measurement], host: Host) -> Curve | N
         declared=cache_capacities(host, team.cpus),
     )
     points = tuple(CurvePoint(m.case.working_set, rates(m, m.work.program_bytes)) for m in chosen)
-    return Curve(team, points, plateaus, tuple(f"{team_words(team)}: {note}" for note in notes))
+    return Curve(team, points, plateaus, tuple(f"{team.label}: {note}" for note in notes))
 
 
 def _plateau(team: Team, level: str, curves: Iterable[Curve]) -> Plateau | None:
@@ -335,7 +335,7 @@ def describe(measurement: Measurement) -> str:
         parts.append(f"{case.accumulators} chains")
     if case.working_set:
         parts.append(f"{case.working_set} bytes a thread")
-    parts.append(team_words(case.team))
+    parts.append(case.team.label)
     return " ".join(part for part in parts if part)
 
 
@@ -354,7 +354,7 @@ def _high_points(
             if ratio > ABOVE_ROOF:
                 above.setdefault((point.team, point.level), []).append(ratio)
     return [
-        f"{level}, {team_words(team)}: {len(ratios)} intensity point{'s lie' if len(ratios) > 1 else ' lies'} up to "
+        f"{level}, {team.label}: {len(ratios)} intensity point{'s lie' if len(ratios) > 1 else ' lies'} up to "
         f"{100 * (max(ratios) - 1):.0f} % above the roof. The load roof of {level} was measured in slower spells of "
         "the machine than they were, or their data lay in a nearer level."
         for (team, level), ratios in above.items()
@@ -376,18 +376,13 @@ def _high_mixes(compute: Iterable[ComputeRoof]) -> list[str]:
             peak = peaks[team, precision]
             parts.append(f"{roof.name} by {100 * (roof.rate.best / peak.rate.best - 1):.0f} %")
         if parts:
-            teams.append(f"{team_words(team)}: {', '.join(parts)}")
+            teams.append(f"{team.label}: {', '.join(parts)}")
     if not teams:
         return []
     return [
         f"Mixes above the roof of multiply-adds alone, {'; '.join(teams)}. This core has pipes that multiply-adds "
         "leave idle. Headline roofs and ridge points stay with the multiply-adds."
     ]
-
-
-def team_words(team: Team) -> str:
-    """Return ``"1 thread"`` or ``"8 threads"``."""
-    return "1 thread" if team.threads == 1 else f"{team.threads} threads"
 
 
 def _moved(memory: Iterable[MemoryRoof], curves: Iterable[Curve]) -> list[str]:

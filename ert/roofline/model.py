@@ -170,6 +170,10 @@ class Toolchain:
 # ----------------------------------------------------------------------------------------- what is measured
 
 
+USUAL_TEAMS = ("one", "all")
+"""Teams that need no name beside their number of threads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Team:
     """The logical CPUs that work together, one pinned thread on each.
@@ -195,6 +199,14 @@ class Team:
     def threads(self) -> int:
         """Number of threads."""
         return len(self.cpus)
+
+    @property
+    def label(self) -> str:
+        """What a person calls it: ``"1 thread"``, ``"16 threads on 8 cores"``, ``"4 threads (P)"``."""
+        label = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        if self.cores != self.threads:
+            label += " on 1 core" if self.cores == 1 else f" on {self.cores} cores"
+        return label if self.name in USUAL_TEAMS or self.name.isdigit() else f"{label} ({self.name})"
 
 
 @dataclass(frozen=True, slots=True)

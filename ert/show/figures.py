@@ -35,7 +35,7 @@ from ert.roofline.model import (
 )
 from ert.show import units
 from ert.show.labels import ROWS, Box, Point, Room, along, around
-from ert.show.words import clock_hz, largest_team, levels, listed, operation, plural, team_label, width_words
+from ert.show.words import clock_hz, largest_team, levels, listed, operation, plural, width_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -206,7 +206,7 @@ def roofline_figure(
     chosen = _precisions(everything, precisions, several)
     colours = {name: colour for (name, _), colour in zip(rooflines, _cycle(MACHINE_COLOURS), strict=False)}
     counted = list(dict.fromkeys(operation(name) for name in chosen)) or ["FLOP"]
-    teams = {team_label(workers) for _, _, workers in everything}
+    teams = {workers.label for _, _, workers in everything}
     if not title:
         name = plural(len(rooflines), "machine") if several else rooflines[0][0]
         title = name if several or len(teams) > 1 else f"{name}, {teams.pop()}"
@@ -234,7 +234,7 @@ def roofline_figure(
             elif alike:
                 axes.tick_params(labelleft=False)
             if len(panels) > 1:
-                axes.set_title(team_label(parts[0][2]), loc="left", fontsize=12.0, color=INK)
+                axes.set_title(parts[0][2].label, loc="left", fontsize=12.0, color=INK)
     return figure
 
 
@@ -301,7 +301,7 @@ def latency_figure(roofline: Roofline, host: Host, footnote: str = "") -> Figure
     curves = [curve for curve in curves if curve.team == curves[0].team]
     with _style():
         figure = _figure(SIZE)
-        _title(figure, f"{host.name}: load-to-use latency, {team_label(curves[0].team)}")
+        _title(figure, f"{host.name}: load-to-use latency, {curves[0].team.label}")
         _footnote(figure, f"{_COUNTED_LATENCY}\n{footnote}")
         axes = figure.subplots()
         figure.subplots_adjust(**_margins(figure))
@@ -668,7 +668,7 @@ class _Chart:
 
         proxies = [
             Line2D([], [], color=colours[name], linewidth=2.4,
-                   label=f"{name}, {team_label(team)}{', partial' if name in partial else ''}")
+                   label=f"{name}, {team.label}{', partial' if name in partial else ''}")
             for name, _, team in parts
             if name in colours
         ]  # fmt: skip
@@ -937,7 +937,7 @@ class _Levels:
         from matplotlib.lines import Line2D
 
         proxies = [
-            Line2D([], [], color=colour, linewidth=2.4, label=team_label(curve.team))
+            Line2D([], [], color=colour, linewidth=2.4, label=curve.team.label)
             for curve, colour in zip(self._curves, _cycle(MACHINE_COLOURS), strict=False)
         ]
         if "effective" in kinds:

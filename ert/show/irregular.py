@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ert.roofline.model import MEMORY, Latency, Overhead, Roofline, Team
 from ert.show import units
-from ert.show.words import levels, operation, plural, team_label
+from ert.show.words import levels, operation, plural
 
 FIRST, CELL, WIDE_CELL = 24, 8, 13
 """Widths: names, a number, and a number with another in brackets."""
@@ -75,7 +75,7 @@ def _latency_table(
 ) -> list[str]:
     name, cell = 7, 10
     lines = [
-        f"  load to use, {team_label(team)}",
+        f"  load to use, {team.label}",
         f"{'':<{name}}{'random':>{2 * cell}}{'in pages':>{2 * cell}}{'effective capacity by':>28}",
         f"{'':<{name}}" + "".join(f"{text:>{cell}}" for text in ("time", "cycles") * 2)
         + f"{'bandwidth':>16}{'latency':>12}",
@@ -117,7 +117,7 @@ def _random_access(roofline: Roofline) -> list[str]:
         for level in levels(level for other, level, _ in found if other == team):
             entries = [found.get((team, level, number)) for number in chains]
             cells = [units.number(entry.rate.best / GIGA) if entry else "-" for entry in entries]
-            lines.append(_row(f"  {level}, {team_label(team)}", cells))
+            lines.append(_row(f"  {level}, {team.label}", cells))
     return lines
 
 
@@ -128,7 +128,7 @@ def _littles_law(roofline: Roofline) -> list[str]:
         if law.level != MEMORY:
             continue
         line = next((entry.line_bytes for entry in roofline.random_access if entry.level == law.level), 64)
-        who = team_label(law.team)
+        who = law.team.label
         sentences.append(
             f"{law.level}, {who}: {units.rate(law.bandwidth, 'B')} x {_duration(law.latency)} = "
             f"{units.size(law.needed)} in flight (Little's law), {law.needed / line:.0f} lines. Random reads along "
@@ -162,7 +162,7 @@ def _irregular(roofline: Roofline, team: Team, width: int) -> list[str]:
             rows.setdefault(name, {})[strided.level] = _both(strided.rate.best, strided.line_rate)
     order = levels(level for row in rows.values() for level in row)
     room = max(1, (width - FIRST) // WIDE_CELL)
-    lines = [f"  {team_label(team)}: GB/s of the bytes used (in brackets: of their lines, modelled)"]
+    lines = [f"  {team.label}: GB/s of the bytes used (in brackets: of their lines, modelled)"]
     for start in range(0, len(order), room):
         block = order[start : start + room]
         lines += [""] if start else []
@@ -211,7 +211,7 @@ def _overheads(roofline: Roofline) -> list[str]:
             parts.append(f"from a call to the last end {_duration(end.seconds)}{first}")
         if barrier:
             parts.append(f"one barrier {_duration(barrier.seconds)}")
-        text = f"Overhead, {team_label(team)}: {', '.join(parts)}."
+        text = f"Overhead, {team.label}: {', '.join(parts)}."
         sentences.append(text + (_least_work(roofline, team, end) if end else ""))
     return sentences
 

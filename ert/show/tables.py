@@ -10,7 +10,7 @@ from ert.roofline.fit import PURE
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
 from ert.roofline.statistics import REPEATS_WITHIN, SLOW_ROUND
 from ert.show import irregular, units
-from ert.show.words import clock_hz, levels, operation, plural, ranges, team_label, width_words
+from ert.show.words import clock_hz, levels, operation, plural, ranges, width_words
 
 VALUE, PER_CYCLE, SPREAD, GRADE, VERIFIED = 10, 10, 7, 6, 9
 """Widths of the columns; a roof's name gets the rest. A value has room for ``"58.6 GFLOP/s"`` over two of them."""
@@ -110,7 +110,7 @@ def _heading(results: Results, width: int) -> list[str]:
 def _team(roofline: Roofline, team: Team, width: int) -> list[str]:
     name = width - FIGURES
     clock = clock_hz(roofline, team)
-    title = team_label(team) + (f" at {units.hertz(clock)}" if clock else "")
+    title = team.label + (f" at {units.hertz(clock)}" if clock else "")
     lines = [title, "=" * len(title)]
     compute = [roof for roof in roofline.compute if roof.team == team]
     memory = [roof for roof in roofline.memory if roof.team == team]
@@ -412,4 +412,4 @@ def _settings(host: Host) -> str:
 
 def _placed(team: Team) -> str:
     cpus = ranges(team.cpus)
-    return f"{team_label(team)} on {'CPU' if team.threads == 1 else 'CPUs'} {cpus}"
+    return f"{team.label} on {'CPU' if team.threads == 1 else 'CPUs'} {cpus}"

@@ -7,19 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from ert.roofline.model import ComputeRoof, Roofline, Team
 
-USUAL_TEAMS = ("one", "all")
-"""Teams that need no name beside their number of threads."""
-
 SCALAR_BITS = {"fp64": 64, "fp32": 32, "fp16": 16}
 """Width of one element."""
-
-
-def team_label(team: Team) -> str:
-    """Name a team: ``"1 thread"``, ``"8 threads"``, ``"16 threads on 8 cores"``, ``"4 threads (P)"``."""
-    label = "1 thread" if team.threads == 1 else f"{team.threads} threads"
-    if team.cores != team.threads:
-        label += f" on {plural(team.cores, 'core')}"
-    return label if team.name in USUAL_TEAMS or team.name.isdigit() else f"{label} ({team.name})"
 
 
 def plural(count: int, noun: str) -> str:

@@ -20,7 +20,7 @@ from tests import factories
     ],
 )
 def test_teams(team: Team, label: str) -> None:
-    assert words.team_label(team) == label
+    assert team.label == label
 
 
 def test_levels_go_from_the_core_outwards() -> None:
