@@ -296,7 +296,7 @@ class Campaign:
                 for mix in plan.mixes_of(level, self._fma):
                     if (level, mix) in widths:
                         continue
-                    choices = self._toolchain.vector_bits or (64,)
+                    choices = (self._toolchain.vector_bits or (64,))[-self._effort.widest :]
                     cases = [plan.memory_case(leader, level, mix, size, bits) for bits in choices]
                     widths[level, mix] = known.get((level, mix)) or self._best(cases).vector_bits
         return widths

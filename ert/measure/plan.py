@@ -79,6 +79,8 @@ class Effort:
         Whether mixes are measured at each vector width that reaches the peak, or at the widest such alone.
     turns : int
         Turns of a pre-pass over the candidates of a choice; in turn, so that a slow spell meets all of them.
+    widest : int
+        How many vector widths, from the widest down, an access mix chooses among.
     """
 
     name: str
@@ -89,10 +91,11 @@ class Effort:
     chains: tuple[int, ...] = (1, 2, 4, 8, 16)
     every_width: bool = True
     turns: int = 3
+    widest: int = 3
 
 
 EFFORTS = (
-    Effort("quick", 2, (1, 4, 16, 64), rounds=3, samples=1, chains=(1, 4, 8), every_width=False, turns=2),
+    Effort("quick", 2, (1, 8, 64), rounds=3, samples=1, chains=(1, 4, 8), every_width=False, turns=2, widest=2),
     Effort("default", 4, MULTIPLY_ADDS, rounds=5, samples=2),
     Effort("thorough", 8, MULTIPLY_ADDS, rounds=20, samples=3),
 )
