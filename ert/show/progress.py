@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
@@ -59,11 +60,12 @@ def progress(stream: TextIO | None = None) -> Progress:
     return LiveProgress(stream) if live else PlainProgress(stream)
 
 
-class _Stopping:
+class _Stopping(ABC):
     """What both kinds share: the end of a ``with`` block stops them."""
 
+    @abstractmethod
     def stop(self) -> None:
-        raise NotImplementedError
+        """End what is shown."""
 
     def __enter__(self) -> Self:
         return self
