@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from ert.errors import InputError
 from ert.roofline.model import ComputeRoof, MemoryRoof, Roofline, Team
-from ert.show import figures
+from ert.show import figures, pen
 from tests import factories
 from tests.factories import BOTH, KIB, MIB, ONE
 
@@ -212,7 +212,7 @@ def test_points_stand_at_their_intensity_with_level_colours_and_precision_shapes
         mark = points[f"{point.level} {point.precision} {point.multiply_adds}"]
         assert mark.get_xdata() == pytest.approx([point.intensity])
         assert mark.get_ydata() == pytest.approx([point.flop_rate.best / 1e9])
-        assert mark.get_color() == figures.level_colour(point.level)
+        assert mark.get_color() == pen.level_colour(point.level)
     shapes = {name.split()[1]: mark.get_marker() for name, mark in points.items()}
     assert shapes["fp64"] != shapes["fp32"]
     # On the common roof the farther levels leave a ring of the nearer ones to see.
