@@ -47,7 +47,7 @@ SMALLEST_MEMORY = 8 << 20
 """Bytes; with less, no curve leaves the private caches of current cores."""
 
 LEAST_LIMIT = 240 << 20
-"""Bytes that a control group must allow: Python, Numba and LLVM were seen to take 200 MiB beside the arrays."""
+"""Bytes that a control group must allow: a quick sweep was seen to run to its end in this much, and not in 96 MiB."""
 
 LARGEST_NUMBER = 1 << 63
 """Numbers in a result are below this, so that every reader of JSON can hold them."""
@@ -103,7 +103,7 @@ def _parser() -> door.Parser:
         "--max-memory",
         metavar="SIZE",
         help="most memory for the arrays that are measured, in all, such as 512MiB or 4GiB (default: four times the "
-        "last cache, at most half of what is free); Python and the compiler take about 200 MiB beside it",
+        "last cache, at most half of what is free); Python and the compiler take about 300 MiB beside it",
     )
     parser.add_argument(
         "--resume",

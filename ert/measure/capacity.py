@@ -8,11 +8,11 @@ MEMORY_FRACTION = 0.5
 """Share of the available memory that the tool takes at most: the rest is for page tables, the file cache and other
 processes that grow while a sweep runs."""
 
-RUNTIME_RESERVE = 160 << 20
-"""Bytes that NumPy, Numba with LLVM and matplotlib need after the memory was read: resident size grew from 9 to 185 MiB
-over their imports and the first compilation (CPython 3.11, Numba on Linux)."""
+RUNTIME_RESERVE = 256 << 20
+"""Bytes that NumPy, Numba with LLVM, some 150 compiled loops and matplotlib need beside the arrays: a sweep with 16 MiB
+of arrays was 254 MiB resident at most, and 286 with the figures (CPython 3.11, Linux)."""
 
-SMALL_MEMORY_FRACTION = 0.25
+SMALL_MEMORY_FRACTION = 0.125
 """Share that is taken where the reserve would leave less."""
 
 UNKNOWN_MEMORY = 256 << 20

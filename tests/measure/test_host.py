@@ -736,8 +736,8 @@ def test_slug_of_an_unnamed_arm_part() -> None:
         ({"memory_total": 32 * GIB, "memory_available": 20 * GIB}, None, 10 * GIB),
         ({"memory_total": 32 * GIB, "memory_available": 20 * GIB}, GIB, GIB),
         ({"memory_total": 32 * GIB, "memory_available": 20 * GIB, "memory_limit": 2 * GIB}, None, GIB),
-        ({"memory_available": 20 * GIB, "memory_limit": 256 * MIB}, None, 96 * MIB),
-        ({"memory_available": 100 * MIB}, None, 25 * MIB),
+        ({"memory_available": 20 * GIB, "memory_limit": 256 * MIB}, None, 32 * MIB),
+        ({"memory_available": 96 * MIB}, None, 12 * MIB),
     ],
 )
 def test_memory_budget(memory: dict[str, int], limit: int | None, budget: int) -> None:
