@@ -67,6 +67,16 @@ def run(*options: str) -> int:
     return sweep.main(["--quick", "--no-plot", *options])
 
 
+def interrupt_at(run: int) -> Callable[[int], None]:
+    """Ctrl-C in that run of the instrument."""
+
+    def interrupt(number: int) -> None:
+        if number == run:
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
 def only_result(folder: Path = Path("results")) -> Results:
     (path,) = folder.glob("*/*.json")
     return load(path)
@@ -235,13 +245,6 @@ def test_an_interruption_keeps_what_was_measured_and_says_where(
 
 
 def test_a_second_interruption_loses_nothing_of_the_first(machine: Callable[..., object]) -> None:
-    def interrupt_at(run: int) -> Callable[[int], None]:
-        def interrupt(number: int) -> None:
-            if number == run:
-                raise KeyboardInterrupt
-
-        return interrupt
-
     machine(on_run=interrupt_at(900))
     with pytest.raises(KeyboardInterrupt):
         run()
@@ -284,12 +287,8 @@ def test_a_result_that_cannot_be_written_leaves_the_journal(
     def full(results: Results, path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    def interrupt(number: int) -> None:
-        if number == 500:
-            raise KeyboardInterrupt
-
     monkeypatch.setattr(sweep, "save", full)
-    machine(on_run=interrupt)
+    machine(on_run=interrupt_at(500))
     with pytest.raises(KeyboardInterrupt):
         run()
     (journal,) = Path("results").glob("*/*.jsonl")
@@ -303,12 +302,8 @@ def test_a_journal_can_be_resumed_as_well(machine: Callable[..., object], monkey
     def full(results: Results, path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    def interrupt(number: int) -> None:
-        if number == 500:
-            raise KeyboardInterrupt
-
     monkeypatch.setattr(sweep, "save", full)
-    machine(on_run=interrupt)
+    machine(on_run=interrupt_at(500))
     with pytest.raises(KeyboardInterrupt):
         run()
     (journal,) = Path("results").glob("*/*.jsonl")
@@ -334,11 +329,7 @@ def test_a_complete_result_is_not_resumed(machine: Callable[..., object]) -> Non
     ],
 )
 def test_a_result_of_another_machine_is_not_resumed(machine: Callable[..., object], host: Host, words: str) -> None:
-    def interrupt(number: int) -> None:
-        if number == 500:
-            raise KeyboardInterrupt
-
-    machine(on_run=interrupt)
+    machine(on_run=interrupt_at(500))
     with pytest.raises(KeyboardInterrupt):
         run()
     (path,) = Path("results").glob("*/*.json")
@@ -355,11 +346,7 @@ def test_two_sweeps_never_take_each_others_names(machine: Callable[..., object])
 
 
 def test_a_resumed_sweep_ends_beside_the_one_that_was_begun(machine: Callable[..., object]) -> None:
-    def interrupt(number: int) -> None:
-        if number == 500:
-            raise KeyboardInterrupt
-
-    machine(on_run=interrupt)
+    machine(on_run=interrupt_at(500))
     with pytest.raises(KeyboardInterrupt):
         run("--out", "elsewhere")
     (path,) = Path("elsewhere").glob("*/*.json")
