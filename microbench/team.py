@@ -16,7 +16,7 @@ import numpy as np
 from microbench import timed
 from microbench.buffers import Arena
 from microbench.clock import CHAIN_LINKS
-from microbench.vector import ARGUMENTS, ARRAYS, FIRST_SLOT, SLOT_BYTES
+from microbench.loop import ARGUMENTS, ARRAYS, FIRST_SLOT, SLOT_BYTES
 
 BARRIER_SECONDS = 10.0
 """How long a thread waits for its peers. Warm-ups of different length are the only honest reason to be late."""
