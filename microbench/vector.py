@@ -282,10 +282,11 @@ def compile_loop(loop: Loop) -> Machinecode:
         whole(arguments, trips)
 
     compiled = cfunc(types.void(types.uint64, types.int64), nopython=True, cache=False)(probe)
-    return Machinecode(compiled.address, _assembly(compiled), compiled)
+    return Machinecode(compiled.address, assembly_of(compiled), compiled)
 
 
-def _assembly(compiled: Any) -> str:
+def assembly_of(compiled: Any) -> str:
+    """Return the assembly of a compiled callback, empty if it cannot be seen."""
     # Numba shows the assembly of dispatchers (inspect_asm) but not of C callbacks; both read it from the library.
     try:
         return str(compiled._library.get_asm_str())
