@@ -149,6 +149,10 @@ class Applications:
         verdicts = self._threads.each(case.team.cpus, job)
         return next((_told(f"wrong result on CPU {cpu}", text) for cpu, text in verdicts.items() if text), "")
 
+    def views(self, case: Case) -> Mapping[int, Mapping[str, np.ndarray[Any, Any]]]:
+        """Return the arrays of the opened case, those of a program, by the index of the part and by name."""
+        return self._opened(case).views
+
     def settle(self) -> None:
         """Wait until the threads of a library that ran have stopped to wait actively."""
         if not self._spinning:
