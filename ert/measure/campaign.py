@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ert.measure import irregular, plan
+from ert.measure import irregular, kernels, plan
 from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.measure.visits import Listener, Recorder, Visits, describe
@@ -80,6 +80,10 @@ class Campaign:
         For the listener, until the number of visits is known.
     scaling : mapping of Team to int
         Teams of other sizes whose bandwidth is measured, and the largest working set of one thread of each, in bytes.
+    wish : Wish, optional
+        Which application kernels; without it, none.
+    kernel_memory : int
+        Bytes that the data of one kernel may take.
     """
 
     def __init__(
@@ -103,6 +107,8 @@ class Campaign:
         widths: Mapping[str, Sequence[int]] | None = None,
         expected_seconds: float = 0.0,
         scaling: Mapping[Team, int] | None = None,
+        wish: kernels.Wish | None = None,
+        kernel_memory: int = 0,
     ) -> None:
         self._instrument, self._elapsed = instrument, elapsed
         self._host, self._toolchain = host, toolchain
@@ -120,6 +126,10 @@ class Campaign:
         self._notes = tuple(notes)
         self._scaling = dict(scaling or {})
         self._sparse = irregular.EFFORTS[settings.effort]
+        self._wish, self._kernel_memory = wish, kernel_memory
+        self._of_kernels = kernels.EFFORTS[settings.effort]
+        self._later: Sequence[Case] = ()
+        self._kernel_names = {spec.name for spec in wish.specs} if wish else set()
 
     # ------------------------------------------------------------------------------------------- the whole
 
@@ -128,13 +138,15 @@ class Campaign:
         for case in self._earlier:
             self._visits.introduce(case)
         groups = list(self._first_round())
-        self._visits.announce(sum(self._rounds(case) for group in groups for case in group))
+        steps = sum(self._rounds(case) for group in groups for case in group)
+        self._visits.announce(steps + len(self._later) * self._of_kernels.rounds)
         order = random.Random(self._settings.seed)
         for number in range(1, self._effort.rounds):
             for group in groups:
                 shuffled = list(group)
                 order.shuffle(shuffled)
                 self._round(number, shuffled)
+        kernels.tour(self._visits, self._later, self._settings.effort)
 
     def results(self, *, complete: bool, seconds: Seconds) -> Results:
         """Return what has been measured so far."""
@@ -148,6 +160,7 @@ class Campaign:
             absent=self._absent,
             seconds=seconds,
             complete=complete,
+            kernels=self._wish.kernels if self._wish else (),
         )
 
     def _first_round(self) -> Iterator[Sequence[Case]]:
@@ -179,8 +192,13 @@ class Campaign:
                 yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
         yield from self._ceilings(chosen)
         yield from self._irregular(levels, widths)
-        if not self._fma:
-            return
+        if self._fma:
+            yield from self._intensities(chosen, levels, widths)
+        yield from self._kernels(levels, widths)
+
+    def _intensities(
+        self, chosen: Chosen, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
+    ) -> Iterator[Sequence[Case]]:
         for team in self._teams:
             for precision in self._ordinary:
                 bits = self._intensity_bits(precision, widths)
@@ -191,6 +209,34 @@ class Campaign:
                             team, precision, self._effort.multiply_adds, level, size, bits, chosen.accumulators[bits]
                         ),
                     )
+
+    def _kernels(
+        self, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
+    ) -> Iterator[Sequence[Case]]:
+        """Application kernels: an ordinary sweep runs a few of each family with the largest team, in its rounds."""
+        if self._wish is None:
+            return
+        most = max(self._teams, key=lambda team: team.threads)
+        grounds = [
+            kernels.Ground(
+                team,
+                levels[team],
+                {plateau.name: int(plateau.capacity) for plateau in self._plateaus(team) if plateau.capacity},
+                widths,
+                {precision: max(self._near_peak(precision)) for precision in self._ordinary},
+                self._registers,
+            )
+            for team in self._teams
+            if self._wish.everything or team == most
+        ]
+        chosen, absent = kernels.cases(self._wish, grounds, self._kernel_memory)
+        self._absent = (*self._absent, *absent)
+        if self._wish.everything:
+            # So many data cannot be laid anew in each round.
+            self._later = chosen
+            return
+        for group in kernels.in_order(chosen):
+            yield self._round(0, group)
 
     def _irregular(
         self, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
@@ -326,7 +372,11 @@ class Campaign:
         return cases
 
     def _rounds(self, case: Case) -> int:
+        if case.probe in self._kernel_names:
+            return self._of_kernels.rounds
         return self._sparse.rounds if case.probe in irregular.PROBES else self._effort.rounds
 
     def _how(self, case: Case) -> Visit:
+        if case.probe in self._kernel_names:
+            return self._of_kernels.visit
         return self._sparse.visit if case.probe in irregular.PROBES else Visit(self._effort.samples)

@@ -8,6 +8,7 @@ from typing import cast
 
 from ert.errors import InputError
 from ert.measure.sampling import Visit
+from ert.measure.visits import Visits
 from ert.roofline.model import MEMORY, Case, Implementation, Kernel, Limit, Roofline, Team, Work
 from microbench.kernels import registry
 from microbench.kernels.kernel import PRECISIONS, Problem, Request, Spec, Tally, Unsuitable
@@ -19,6 +20,16 @@ CHOICES = (NONE, SOME, EVERY)
 
 LARGEST_SIZE = 1 << 40
 """A size above this is refused before anything is computed from it."""
+
+
+MEBI = 1 << 20
+
+LARGEST_COUNT = 10**16
+"""FLOP or bytes of a pass above this are refused: on one core it would take days."""
+
+
+EXPECTED_CASE, EXPECTED_VISIT = 0.3, 0.2
+"""Seconds for the code of a case and for a visit, only to say how long it will take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +148,18 @@ def everything() -> Wish:
     return Wish(registry.KERNELS, everything=True)
 
 
+def wish(choice: str) -> Wish | None:
+    """Return the wish that a choice of the settings stands for; None for no kernels, InputError for an unknown one."""
+    match choice:
+        case "none":
+            return None
+        case "representative":
+            return representatives()
+        case "all":
+            return everything()
+    raise InputError(f"unknown choice of kernels {choice!r}; known: {', '.join(CHOICES)}")
+
+
 def named(names: Iterable[str]) -> tuple[Spec, ...]:
     """Return the kernels and whole families of these names, each once, in the order of the catalogue.
 
@@ -187,7 +210,9 @@ def sizes(text: str) -> dict[str, int | str]:
     return found
 
 
-def cases(wish: Wish, grounds: Sequence[Ground]) -> tuple[tuple[Case, ...], tuple[tuple[str, str], ...]]:
+def cases(
+    wish: Wish, grounds: Sequence[Ground], most_bytes: int
+) -> tuple[tuple[Case, ...], tuple[tuple[str, str], ...]]:
     """Return the cases of a wish, those of one kernel and size together, and what cannot be measured and why.
 
     Parameters
@@ -196,6 +221,8 @@ def cases(wish: Wish, grounds: Sequence[Ground]) -> tuple[tuple[Case, ...], tupl
         Which kernels.
     grounds : sequence of Ground
         One for each team.
+    most_bytes : int
+        Memory that the data of one case may take.
 
     Raises
     ------
@@ -211,10 +238,45 @@ def cases(wish: Wish, grounds: Sequence[Ground]) -> tuple[tuple[Case, ...], tupl
                     continue
                 for level, problem in _problems(wish, spec, precision, ground):
                     try:
-                        found.setdefault(_case(spec, problem, ground, level))
+                        found.setdefault(_case(spec, problem, ground, level, most_bytes))
                     except Unsuitable as error:
                         absent[_label(spec, problem.sizes)] = str(error)
     return tuple(found), tuple(absent.items())
+
+
+def tour(visits: Visits, chosen: Sequence[Case], effort: str) -> None:
+    """Visit many kernels: in groups that share their data, all rounds of a group before the next, libraries last."""
+    how = EFFORTS[effort]
+    for group in groups(chosen):
+        for number in range(how.rounds):
+            visits.round(number, group, lambda case: how.visit)
+
+
+def groups(chosen: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
+    """Return cases in groups that share what is dear to make: a matrix, or the code; libraries in groups of their own.
+
+    Groups come in the order of their first cases.
+    """
+    found: dict[tuple[object, ...], list[Case]] = {}
+    for part in in_order(chosen):
+        for case in part:
+            matrix = dict(case.parameters).get("matrix", "")
+            foreign = registry.kernel(case.probe).implementation == "library"
+            key = (foreign, matrix, case.parameters if matrix else case.probe, case.precision)
+            found.setdefault(key, []).append(case)
+    return tuple(tuple(group) for _, group in sorted(found.items(), key=lambda item: bool(item[0][0])))
+
+
+def expected(wanted: Wish | None, teams: int, effort: str) -> tuple[float, int]:
+    """Return roughly how many seconds the kernels of a sweep take, and how many visits."""
+    if wanted is None:
+        return 0.0, 0
+    if wanted.representative:
+        number = sum(len(spec.representative) for spec in wanted.specs)
+    else:
+        number = len(wanted.specs) * len(PRECISIONS) * teams * 2
+    visits = number * EFFORTS[effort].rounds
+    return number * EXPECTED_CASE + visits * EXPECTED_VISIT, visits
 
 
 def in_order(chosen: Iterable[Case]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
@@ -324,8 +386,15 @@ def _chosen_sizes(spec: Spec, given: Mapping[str, int | str]) -> dict[str, int |
     return chosen
 
 
-def _case(spec: Spec, problem: Problem, ground: Ground, level: str) -> Case:
-    working_set = -(-spec.count(problem).working_set // problem.threads)
+def _case(spec: Spec, problem: Problem, ground: Ground, level: str, most_bytes: int) -> Case:
+    tally = spec.count(problem)
+    if tally.working_set > most_bytes:
+        raise Unsuitable(
+            f"its data take {tally.working_set / MEBI:.0f} MiB of memory, of which {most_bytes / MEBI:.0f} may be used"
+        )
+    if max(tally.flop, tally.read, tally.traffic) > LARGEST_COUNT:
+        raise Unsuitable(f"a pass of {tally.flop} FLOP and {tally.read} bytes would not end in a lifetime")
+    working_set = -(-tally.working_set // problem.threads)
     return Case(
         spec.name,
         ground.team,
