@@ -22,6 +22,9 @@ LARGEST_SIZE = 1 << 40
 """A size above this is refused before anything is computed from it."""
 
 
+MATRIX = "matrix"
+"""The one size that is a name."""
+
 MEBI = 1 << 20
 
 LARGEST_COUNT = 10**16
@@ -210,7 +213,7 @@ def sizes(text: str) -> dict[str, int | str]:
         if name in found:
             raise InputError(f"--size names {name or 'a number without a name'} twice")
         if not value.isdecimal():
-            if name and value:
+            if name == MATRIX and value:
                 found[name] = value
                 continue
             raise InputError(f"--size: expected a whole number or NAME=NUMBER, found {part!r}")
@@ -270,7 +273,7 @@ def groups(chosen: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
     found: dict[tuple[object, ...], list[Case]] = {}
     for part in in_order(chosen):
         for case in part:
-            matrix = dict(case.parameters).get("matrix", "")
+            matrix = dict(case.parameters).get(MATRIX, "")
             foreign = registry.kernel(case.probe).implementation == "library"
             key = (foreign, matrix, case.parameters if matrix else case.probe, case.precision)
             found.setdefault(key, []).append(case)
