@@ -73,6 +73,9 @@ RANGE: dict[str, tuple[Any, Any]] = {
 }
 """Arguments for which nothing becomes infinite or denormal; beyond, the value is that of the bound."""
 
+SHIFTER = {"fp64": 1.5 * 2.0**52, "fp32": 1.5 * 2.0**23}
+"""Added to a small whole number, this brings the number's bits to the lowest of the sum."""
+
 EXP_FLOP = {name: 5 + 2 * (len(coefficients) - 1) for name, coefficients in EXP2.items()}
 """Additions and multiplications of one exponential: a product for k, two multiply-adds for r, one for each further
 coefficient. Rounding, comparisons and work on the exponent are 0."""

@@ -9,17 +9,20 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from microbench.kernels.elementary import SHIFTER
+
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How an element holds its exponent: bits of the element and of its fraction, and LLVM's name of the type."""
+    """How an element holds its exponent: bits of the element and of its fraction; our name of the type, and LLVM's."""
 
     bits: int
     fraction: int
+    precision: str
     name: str
 
 
-_LAYOUTS = {ir.DoubleType(): _Layout(64, 52, "f64"), ir.FloatType(): _Layout(32, 23, "f32")}
+_LAYOUTS = {ir.DoubleType(): _Layout(64, 52, "fp64", "f64"), ir.FloatType(): _Layout(32, 23, "fp32", "f32")}
 
 _APART = ("nsz",)
 """A flag that permits nothing here, on instructions that must not be regrouped: Numba adds the flags of a function to
@@ -39,14 +42,17 @@ def nearest(builder: ir.IRBuilder, value: Any) -> Any:
     return builder.call(function, [value])
 
 
-def scaled(builder: ir.IRBuilder, value: Any, power: Any) -> Any:
-    """Return value x 2**power by adding whole numbers `power` to the exponents; nothing may leave the normal range."""
+def scaled(builder: ir.IRBuilder, value: Any, power: Any, shifting: Any = None) -> Any:
+    """Return value x 2**power by adding whole numbers `power` to the exponents; nothing may leave the normal range.
+
+    `shifting` holds :data:`~microbench.kernels.elementary.SHIFTER` where that shall not be a constant of the code.
+    """
     element, lanes = _shape(value)
     layout = _LAYOUTS[element]
     integers = ir.IntType(layout.bits) if lanes is None else ir.VectorType(ir.IntType(layout.bits), lanes)
-    # Added to 1.5 x 2**fraction, a small whole number stands in the lowest bits of the sum.
-    sum_ = builder.fadd(power, constant(value.type, 1.5 * 2.0**layout.fraction), flags=_APART)
-    shifted = builder.shl(builder.bitcast(sum_, integers), constant(integers, layout.fraction))
+    added = constant(value.type, SHIFTER[layout.precision]) if shifting is None else shifting
+    moved = builder.bitcast(builder.fadd(power, added, flags=_APART), integers)
+    shifted = builder.shl(moved, constant(integers, layout.fraction))
     return builder.bitcast(builder.add(builder.bitcast(value, integers), shifted), value.type)
 
 
