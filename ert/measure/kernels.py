@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 from ert.errors import InputError
@@ -11,7 +12,7 @@ from ert.measure.sampling import Visit
 from ert.measure.visits import Visits
 from ert.roofline.applies import memory_roof, works_of_mixes
 from ert.roofline.model import MEMORY, Case, Implementation, Kernel, Limit, Results, Roofline, Team, Work
-from microbench.kernels import registry
+from microbench.kernels import matrices, registry
 from microbench.kernels.kernel import PRECISIONS, Problem, Request, Spec, Unsuitable
 
 NONE, SOME, EVERY = "none", "representative", "all"
@@ -383,6 +384,17 @@ def stored(spec: Spec) -> Kernel:
         rung=spec.rung,
         notes=spec.notes,
     )
+
+
+def matrix_of(path: Path) -> dict[str, int | str]:
+    """Return the sizes that stand for the matrix in a Matrix Market file; InputError if it cannot be used."""
+    from microbench.kernels.marketfile import MatrixError
+
+    try:
+        name = matrices.use_file(path)
+    except MatrixError as error:
+        raise InputError(str(error)) from None
+    return {MATRIX: name, "n": matrices.rows_of_file(name)}
 
 
 def listed(

@@ -304,7 +304,9 @@ def use_file(path: Path) -> str:
     """
     from microbench.kernels.marketfile import MatrixError, read
 
-    name = "".join(letter if letter.isascii() and (letter.isalnum() or letter in ".+-_") else "_" for letter in path.name)
+    name = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in ".+-_") else "_" for letter in path.name
+    )
     have = _FILES.get(name)
     if have is not None and have.path != path.resolve():
         raise MatrixError(f"{path}: another file called {name} is in use; rename one of the two")
@@ -312,6 +314,11 @@ def use_file(path: Path) -> str:
         matrix = read(path)
         _FILES[name] = _File(path.resolve(), matrix, lines_per_nonzero(matrix) > SCATTERED)
     return name
+
+
+def rows_of_file(name: str) -> int:
+    """Return the rows of the matrix that :func:`use_file` read under this name."""
+    return _FILES[name].matrix.rows
 
 
 def rows_of(name: str, n: int) -> int:

@@ -80,9 +80,7 @@ class Writer:
 
     def _place_of_x(self, at: Any, shift: int) -> Any:
         column = self._load(self.operands.columns, at, shift, _I32, _I32)
-        return self.builder.gep(
-            self.operands.x, [self.builder.zext(column, _I64)], source_etype=self.operands.element
-        )
+        return self.builder.gep(self.operands.x, [self.builder.zext(column, _I64)], source_etype=self.operands.element)
 
     def _load(self, base: Any, at: Any, shift: int, element: Any, kind: Any) -> Any:
         place = self.builder.gep(base, [at], source_etype=element)
