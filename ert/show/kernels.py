@@ -151,7 +151,8 @@ def _legend(placements: Sequence[Placement], width: int) -> list[str]:
         "FLOP/byte: by modelled traffic at the level of the data, by program bytes at L1. B/s: modelled traffic.",
         "Shares of the compute roof of the same precision, threads and arithmetic, and of the memory roof of the level "
         "for the nearest access mix.",
-        f"Efficiency (eff.): the rate as part of what both roofs allow; under {HALF * 100:g} % neither bounds. Last: grade.",
+        f"Efficiency (eff.): the rate as part of what both roofs allow; under {HALF * 100:g} % neither is the bound.",
+        "The last column is the grade.",
     ]
     if any(placement.kernel.nominal for placement in placements):
         sentences.append("~ nominal FLOP.")
