@@ -157,7 +157,8 @@ class Run:
         earlier = {m.case: m for m in self._sweep.measurements if m.case in set(beside.values())}
         header = self._header(tools, {*cases, *earlier}, absent)
         show = progress()
-        with Bench(_arenas(self._teams, beside.values())) as bench:
+        kinds = {cpu.id: cpu.kind for cpu in self._host.cpus}
+        with Bench(_arenas(self._teams, beside.values()), kinds=kinds) as bench:
             paths, journal = begin(self._out, machine_slug(self._host), header)
             visits = Visits(bench, journal, show, lambda: time.monotonic() - began, earlier, seconds)
 

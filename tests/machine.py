@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ert.measure.kernels import work_of
 from ert.measure.sampling import Timing
+from ert.measure.teams import Teams, choose, usable_cpus
 from ert.roofline.model import Cache, Case, Code, Cpu, Host, Toolchain, Work
 from microbench import catalog
 from microbench.kernels.registry import is_kernel
@@ -199,6 +200,13 @@ def synthetic_host(cores: int = 2, *, declared: bool = True, siblings: int = 1) 
         memory_total=16 << 30,
         memory_available=12 << 30,
     )
+
+
+def teams_of(
+    host: Host, threads: str = "1,all", cpus: Sequence[int] = (), *, binding: str = "number", most: int = 9
+) -> Teams:
+    """Return who measures on a host; by the number of the CPU unless told otherwise."""
+    return choose(host, usable_cpus(host, cpus, binding), threads, most)
 
 
 TOOLCHAIN = Toolchain(versions=(("numba", "0"),), target="synthetic", features=("fma",), vector_bits=(128, 256, 512))

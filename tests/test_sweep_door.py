@@ -50,7 +50,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., li
     def install(host: Host | None = None, **planted: Any) -> list[dict[int, int]]:
         arenas: list[dict[int, int]] = []
 
-        def make(sizes: dict[int, int]) -> SyntheticBench:
+        def make(sizes: dict[int, int], pools: object, kinds: object) -> SyntheticBench:
             arenas.append(sizes)
             return SyntheticBench(**planted)
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ert.measure import irregular, kernels, plan
 from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
+from ert.measure.teams import Teams, kinds_of, node_of
 from ert.measure.visits import Listener, Recorder, Visits, describe
-from ert.roofline.caches import cache_capacities
+from ert.roofline.caches import cache_capacities, cache_share
 from ert.roofline.fit import curve_measurements, fit, rates
 from ert.roofline.levels import find_plateaus
-from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
+from ert.roofline.model import MEMORY, Case, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
+
+Widths = Mapping[tuple[str, str], int]
+"""Vector width by level and access mix."""
 
 PREPASS = Visit(samples=1, target=2e-3)
 """A choice needs no more than to be seldom wrong by much: short samples, several times in turn."""
@@ -31,7 +35,7 @@ CURVE_ROUNDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the pre-passes found for one sweep.
+    """What the pre-passes found for one kind of core.
 
     Attributes
     ----------
@@ -54,10 +58,10 @@ class Campaign:
         What measures.
     host, toolchain
         Stored with the result; the host's caches are the prior of the fit.
-    teams : sequence of Team
-        Who measures.
+    teams : Teams
+        Who measures what.
     largest : mapping of Team to int
-        Largest working set of one thread of each team, in bytes.
+        Largest working set of one thread of each team, in bytes; of a pair of NUMA nodes, the one in memory.
     settings : Settings
         What to measure.
     registers, fma
@@ -91,7 +95,7 @@ class Campaign:
         instrument: Instrument,
         host: Host,
         toolchain: Toolchain,
-        teams: Sequence[Team],
+        teams: Teams,
         largest: Mapping[Team, int],
         settings: Settings,
         *,
@@ -112,7 +116,8 @@ class Campaign:
     ) -> None:
         self._instrument, self._elapsed = instrument, elapsed
         self._host, self._toolchain = host, toolchain
-        self._teams, self._largest, self._settings = tuple(teams), largest, settings
+        self._teams, self._extra, self._pairs = teams.usual, teams.extra, teams.pairs
+        self._largest, self._settings = largest, settings
         self._registers, self._fma = registers, fma
         self._started = started
         self._effort = plan.effort(settings.effort)
@@ -128,6 +133,7 @@ class Campaign:
         self._sparse = irregular.EFFORTS[settings.effort]
         self._wish, self._kernel_memory = wish, kernel_memory
         self._of_kernels = kernels.EFFORTS[settings.effort]
+        self._mix_widths: dict[str, dict[tuple[str, str], int]] = {}
         self._later: Sequence[Case] = ()
         self._beside: Mapping[Case, Case] = {}
         self._kernel_names = {spec.name for spec in wish.specs} if wish else set()
@@ -167,39 +173,87 @@ class Campaign:
 
     def _first_round(self) -> Iterator[Sequence[Case]]:
         """Make the choices and visit every case once, so that an early stop leaves complete roofs."""
-        chosen = self._choose_compute()
-        for team in self._teams:
-            yield self._round(
-                0, plan.compute_cases(team, self._widths, chosen.accumulators, self._registers, self._fma)
-            )
+        by_kind = {kind: self._choose_compute(leader) for kind, leader in self._leaders().items()}
+        # Where kinds of core work together, the code of the fast one is that of all.
+        chosen = by_kind[self._kind(self._teams[0])]
         levels: dict[Team, dict[str, int]] = {}
-        curves = {
-            team: plan.curve_cases(
-                team, plan.curve_sizes(self._largest[team], self._effort.points_per_octave), chosen.load_bits
-            )
-            for team in self._teams
-        }
-        for number in range(min(CURVE_ROUNDS, self._effort.rounds)):
-            for cases in curves.values():
-                self._round(number, cases)
-        yield from curves.values()
-        for team in self._teams:
-            levels[team] = plan.level_working_sets(
-                self._plateaus(team), cache_capacities(self._host, team.cpus), self._largest[team]
-            )
-        widths = self._choose_widths(levels)
-        for team in self._teams:
-            for level, size in levels[team].items():
-                mixes = plan.mixes_of(level, self._fma)
-                yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
+        yield from self._roofs(self._teams, by_kind, levels)
+        widths = self._mix_widths[self._kind(self._teams[0])]
         yield from self._ceilings(chosen)
+        yield from self._roofs(self._extra, by_kind, levels)
         yield from self._irregular(levels, widths)
+        yield from self._nodes(by_kind)
         if self._fma:
             yield from self._intensities(chosen, levels, widths)
         yield from self._kernels(levels, widths)
 
+    def _roofs(
+        self, teams: Sequence[Team], by_kind: Mapping[str, Chosen], levels: dict[Team, dict[str, int]]
+    ) -> Iterator[Sequence[Case]]:
+        """Visit what makes the roofs of some teams: arithmetic, bandwidth curves, mixes; fill in their levels."""
+        for team in teams:
+            chains = by_kind[self._kind(team)].accumulators
+            for kind in kinds_of(self._host, team):
+                chains = {bits: max(number, by_kind[kind].accumulators[bits]) for bits, number in chains.items()}
+            yield self._round(0, plan.compute_cases(team, self._widths, chains, self._registers, self._fma))
+        curves = {}
+        for team in teams:
+            points = plan.EXTRA_POINTS if team in self._extra else self._effort.points_per_octave
+            sizes = plan.curve_sizes(self._largest[team], points)
+            curves[team] = plan.curve_cases(team, sizes, by_kind[self._kind(team)].load_bits)
+        for number in range(min(CURVE_ROUNDS, self._effort.rounds)):
+            for cases in curves.values():
+                self._round(number, cases)
+        yield from curves.values()
+        for team in teams:
+            levels[team] = self._level_working_sets(team)
+        self._choose_widths({team: levels[team] for team in teams})
+        for team in teams:
+            widths = self._mix_widths[self._kind(team)]
+            for level, size in levels[team].items():
+                mixes = plan.mixes_of(level, self._fma)
+                yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
+
+    def _level_working_sets(self, team: Team) -> dict[str, int]:
+        """Return the working sets that stand for the levels of a team, and note what no working set stands for."""
+        shares = cache_share(self._host, team.cpus)
+        uneven = {share.level: share.largest for share in shares if share.largest > share.per_thread}
+        plateaus = self._plateaus(team)
+        found = plan.level_working_sets(
+            plateaus, [(share.level, share.per_thread) for share in shares], self._largest[team], uneven
+        )
+        lost = [plateau.name for plateau in plateaus if plateau.name not in found]
+        if uneven and lost:
+            note = (
+                f"{team.label}: threads have unequal parts of the caches, and no working set lies in "
+                f"{', '.join(lost)} for all of them; that has no roof of these threads together."
+            )
+            self._notes = tuple(dict.fromkeys((*self._notes, note)))
+        return found
+
+    def _nodes(self, by_kind: Mapping[str, Chosen]) -> Iterator[Sequence[Case]]:
+        """Visit the pairs of NUMA nodes: what the cores of each get from the memory of each."""
+        for team in self._pairs:
+            kind = self._kind(team)
+            bits = self._mix_widths.get(kind, {}).get((MEMORY, "load"), by_kind[kind].load_bits)
+            yield self._round(0, [irregular.node_case(team, node_of(self._host, team), self._largest[team], bits)])
+
+    def _kind(self, team: Team) -> str:
+        """Return the kind of core of a team's leader."""
+        return kinds_of(self._host, team)[0]
+
+    def _leaders(self) -> dict[str, Team]:
+        """Return a single thread of each kind of core that measures."""
+        teams = (*self._teams, *self._extra, *self._pairs)
+        kind = {cpu.id: cpu.kind for cpu in self._host.cpus}
+        found: dict[str, Team] = {}
+        for team in teams:
+            for cpu in team.cpus:
+                found.setdefault(kind.get(cpu, ""), Team("one", (cpu,), 1))
+        return found
+
     def _intensities(
-        self, chosen: Chosen, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
+        self, chosen: Chosen, levels: Mapping[Team, Mapping[str, int]], widths: Widths
     ) -> Iterator[Sequence[Case]]:
         for team in self._teams:
             for precision in self._ordinary:
@@ -212,9 +266,7 @@ class Campaign:
                         ),
                     )
 
-    def _kernels(
-        self, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
-    ) -> Iterator[Sequence[Case]]:
+    def _kernels(self, levels: Mapping[Team, Mapping[str, int]], widths: Widths) -> Iterator[Sequence[Case]]:
         """Application kernels: an ordinary sweep runs a few of each family with the largest team, in its rounds."""
         if self._wish is None:
             return
@@ -242,9 +294,7 @@ class Campaign:
         for group in kernels.in_order(chosen):
             yield self._round(0, group)
 
-    def _irregular(
-        self, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
-    ) -> Iterator[Sequence[Case]]:
+    def _irregular(self, levels: Mapping[Team, Mapping[str, int]], widths: Widths) -> Iterator[Sequence[Case]]:
         """Latency, concurrency, irregular access, scaling and overhead; in groups that lay their data once."""
         least, most = (choose(self._teams, key=lambda team: team.threads) for choose in (min, max))
         one = irregular.leader(least)
@@ -285,9 +335,9 @@ class Campaign:
 
     # ----------------------------------------------------------------------------------------- the choices
 
-    def _choose_compute(self) -> Chosen:
-        team = self._teams[0]
-        leader = replace(team, name="one", cpus=team.cpus[:1], cores=1)
+    def _choose_compute(self, leader: Team) -> Chosen:
+        kind = self._kind(leader)
+        earlier = [m for m in self._earlier.values() if kinds_of(self._host, m.case.team) == (kind,)]
         accumulators: dict[int, int] = {}
         for precision in self._ordinary:
             usual = plan.instruction_of(precision, self._fma)
@@ -296,24 +346,29 @@ class Campaign:
                 # Ceilings of few chains are no choice that was made.
                 known = [
                     m.case.accumulators
-                    for m in self._earlier.values()
+                    for m in earlier
                     if m.case.probe == "compute" and (m.case.instructions, m.case.vector_bits) == (usual, bits)
                 ]
                 if bits not in accumulators:
                     accumulators[bits] = max(known) if known else self._best(cases).accumulators
         widths = self._toolchain.vector_bits or (64,)
-        curve = [m.case for m in self._earlier.values() if m.case.probe == "memory" and not m.case.level]
+        curve = [m.case for m in earlier if m.case.probe == "memory" and not m.case.level]
         if curve:
             return Chosen(accumulators, curve[0].vector_bits)
         loads = [plan.curve_cases(leader, [CHOICE_BYTES], bits)[0] for bits in widths]
         return Chosen(accumulators, self._best(loads).vector_bits)
 
-    def _choose_widths(self, levels: Mapping[Team, Mapping[str, int]]) -> dict[tuple[str, str], int]:
-        """Return the vector width of each level and mix, found with one thread."""
-        widths: dict[tuple[str, str], int] = {}
-        known = {(m.case.level, m.case.mix): m.case.vector_bits for m in self._earlier.values() if m.case.level}
+    def _choose_widths(self, levels: Mapping[Team, Mapping[str, int]]) -> None:
+        """Find the vector width of each level and mix for each kind of core, with one thread."""
         for team, sizes in levels.items():
-            leader = replace(team, name="one", cpus=team.cpus[:1], cores=1)
+            kind = self._kind(team)
+            widths = self._mix_widths.setdefault(kind, {})
+            known = {
+                (m.case.level, m.case.mix): m.case.vector_bits
+                for m in self._earlier.values()
+                if m.case.level and self._kind(m.case.team) == kind
+            }
+            leader = Team("one", team.cpus[:1], 1)
             for level, size in sizes.items():
                 for mix in plan.mixes_of(level, self._fma):
                     if (level, mix) in widths:
@@ -321,7 +376,6 @@ class Campaign:
                     choices = (self._toolchain.vector_bits or (64,))[-self._effort.widest :]
                     cases = [plan.memory_case(leader, level, mix, size, bits) for bits in choices]
                     widths[level, mix] = known.get((level, mix)) or self._best(cases).vector_bits
-        return widths
 
     def _near_peak(self, precision: str) -> list[int]:
         """Return the widths that reach the peak of a precision, or about."""
@@ -336,7 +390,7 @@ class Campaign:
         near = sorted(bits for bits, peak in peaks.items() if peak >= NEAR_PEAK * best)
         return near or [max(self._widths[precision])]
 
-    def _intensity_bits(self, precision: str, widths: Mapping[tuple[str, str], int]) -> int:
+    def _intensity_bits(self, precision: str, widths: Widths) -> int:
         """Return the width of the intensity sweep: one that reaches the peak, and among those the best at loading."""
         near = self._near_peak(precision)
         favourite = widths.get(("L1", "load"), 0)

@@ -16,6 +16,7 @@ from ert.roofline.model import (
 )
 from ert.show import units
 from ert.show.curves import latency_figure, levels_figure, scaling_figure
+from ert.show.nodes import numa_figure
 from ert.show.pen import FEWEST_SCALED, drawing_style
 from ert.show.roofs import roofline_figure
 from ert.show.words import clock_hz
@@ -27,6 +28,7 @@ __all__ = [
     "described",
     "latency_figure",
     "levels_figure",
+    "numa_figure",
     "roofline_figure",
     "save",
     "scaling_figure",
@@ -54,7 +56,8 @@ def write(
 ) -> list[Path]:
     """Draw the figures of one result as ``<stem>.<kind>.{png,svg}``.
 
-    The kinds are ``roofline``, ``levels``, ``latency`` and ``scaling`` (with more than two numbers of threads).
+    The kinds are ``roofline``, ``levels``, ``latency``, ``scaling`` (with more than two numbers of threads) and
+    ``numa`` (with the memory of more than one node).
 
     Parameters
     ----------
@@ -88,6 +91,8 @@ def write(
         figures["latency"] = latency_figure(roofline, results.host, note)
     if any(len(scaling.points) > FEWEST_SCALED for scaling in roofline.scaling):
         figures["scaling"] = scaling_figure(roofline, results.host, note)
+    if len({entry.memory_node for entry in roofline.numa if entry.verified}) > 1:
+        figures["numa"] = numa_figure(roofline, results.host, note)
     if not figures:
         raise InputError("nothing to draw: the result holds no roof and no bandwidth curve")
     paths = []
