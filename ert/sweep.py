@@ -284,6 +284,7 @@ class Sweep:
                 scaling=self._scaling,
                 wish=self._wish,
                 kernel_memory=self._budget,
+                room={team: plan.room_for(self._host, team, self._budget) for team in self._largest},
             )
 
             def seconds() -> Seconds:

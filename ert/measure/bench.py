@@ -139,6 +139,12 @@ class Bench:
             return
         built = self._build(case)
         length = case.working_set // built.probe.arrays if built.probe.arrays else 0
+        if case.team.memory_node is None and case.mix and built.probe.arrays:
+            # Curves go further than was planned where they turn out to end in a cache.
+            wanted = catalog.arena_bytes(case.mix, case.working_set)
+            if any(self._arenas[cpu] < wanted for cpu in case.team.cpus):
+                self._threads.each(case.team.cpus, lambda worker: worker.reserve(wanted))
+                self._arenas.update({cpu: max(self._arenas[cpu], wanted) for cpu in case.team.cpus})
         trips = dict.fromkeys(case.team.cpus, 0)
         self._open = _Open(case, built, length, self._trips_a_pass(case, built.probe), trips)
         if case.team.memory_node is not None:

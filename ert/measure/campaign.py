@@ -11,6 +11,7 @@ from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.measure.teams import Teams, kinds_of, node_of
 from ert.measure.visits import Listener, Recorder, Visits, describe
+from ert.roofline import quantities
 from ert.roofline.caches import cache_capacities, cache_share
 from ert.roofline.fit import curve_measurements, fit, rates
 from ert.roofline.levels import find_plateaus
@@ -28,6 +29,10 @@ NEAR_PEAK = 0.985
 
 CHOICE_BYTES = 16 << 10
 """Working set at which the width of the bandwidth curve is chosen: inside the L1 of every core."""
+
+STILL_CACHED = 1.25
+"""Rate of a thread among others on what should be memory, over that of a single thread on it, from which it is not
+memory: alone, a thread has all of its bandwidth to itself."""
 
 CURVE_ROUNDS = 2
 """Rounds of the bandwidth curve before the levels are looked for in it, so that no single slow spell decides."""
@@ -88,6 +93,8 @@ class Campaign:
         Which application kernels; without it, none.
     kernel_memory : int
         Bytes that the data of one kernel may take.
+    room : mapping of Team to int, optional
+        Working set of one thread that memory allows, in bytes, where a curve turns out to end inside the caches.
     """
 
     def __init__(
@@ -113,11 +120,13 @@ class Campaign:
         scaling: Mapping[Team, int] | None = None,
         wish: kernels.Wish | None = None,
         kernel_memory: int = 0,
+        room: Mapping[Team, int] | None = None,
     ) -> None:
         self._instrument, self._elapsed = instrument, elapsed
         self._host, self._toolchain = host, toolchain
         self._teams, self._extra, self._pairs = teams.usual, teams.extra, teams.pairs
-        self._largest, self._settings = largest, settings
+        self._largest, self._settings = dict(largest), settings
+        self._room = dict(room or {})
         self._registers, self._fma = registers, fma
         self._started = started
         self._effort = plan.effort(settings.effort)
@@ -206,6 +215,7 @@ class Campaign:
                 self._round(number, cases)
         yield from curves.values()
         for team in teams:
+            yield from self._beyond(team, by_kind[self._kind(team)].load_bits)
             levels[team] = self._level_working_sets(team)
         self._choose_widths({team: levels[team] for team in teams})
         for team in teams:
@@ -213,6 +223,31 @@ class Campaign:
             for level, size in levels[team].items():
                 mixes = plan.mixes_of(level, self._fma)
                 yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
+
+    def _beyond(self, team: Team, bits: int) -> Iterator[Sequence[Case]]:
+        """Go on with the curve of a team where it cannot have reached memory: the declared caches are then too small."""
+        while self._in_cache(team):
+            largest = min(plan.BEYOND_CACHE * self._largest[team], self._room.get(team, 0))
+            if largest <= self._largest[team]:
+                return
+            sizes = plan.curve_sizes(largest, plan.EXTRA_POINTS)
+            cases = plan.curve_cases(team, [size for size in sizes if size > self._largest[team]], bits)
+            self._largest[team] = cases[-1].working_set
+            for number in range(min(CURVE_ROUNDS, self._effort.rounds)):
+                self._round(number, cases)
+            yield cases
+
+    def _in_cache(self, team: Team) -> bool:
+        """Whether the curve of a team ends inside a cache.
+
+        Two things must come together, since a slow spell can do each: it shows fewer levels than that of a single
+        thread of this kind, and on what it shows as memory each thread is faster than that one on its own.
+        """
+        single = next((one for one in self._teams if one.threads == 1 and self._kind(one) == self._kind(team)), team)
+        alone, together = self._plateaus(single), self._plateaus(team)
+        if not together or len(together) >= len(alone) or {alone[-1].name, together[-1].name} != {MEMORY}:
+            return False
+        return together[-1].value / team.threads > STILL_CACHED * alone[-1].value
 
     def _level_working_sets(self, team: Team) -> dict[str, int]:
         """Return the working sets that stand for the levels of a team, and note what no working set stands for."""
@@ -223,13 +258,21 @@ class Campaign:
             plateaus, [(share.level, share.per_thread) for share in shares], self._largest[team], uneven
         )
         lost = [plateau.name for plateau in plateaus if plateau.name not in found]
+        if MEMORY in found and self._in_cache(team):
+            del found[MEMORY]
+            self._note(
+                f"{team.label}: at {quantities.size(self._largest[team])} a thread, the most that memory allows, each is faster than "
+                "a single thread on memory. The caches are larger than declared, and memory was not reached."
+            )
         if uneven and lost:
-            note = (
+            self._note(
                 f"{team.label}: threads have unequal parts of the caches, and no working set lies in "
                 f"{', '.join(lost)} for all of them; that has no roof of these threads together."
             )
-            self._notes = tuple(dict.fromkeys((*self._notes, note)))
         return found
+
+    def _note(self, text: str) -> None:
+        self._notes = tuple(dict.fromkeys((*self._notes, text)))
 
     def _nodes(self, by_kind: Mapping[str, Chosen]) -> Iterator[Sequence[Case]]:
         """Visit the pairs of NUMA nodes: what the cores of each get from the memory of each."""

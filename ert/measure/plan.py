@@ -22,11 +22,14 @@ SMALLEST = 4096
 BEYOND_CACHE = 4
 """The curve ends at this many times the last cache, so that less than a quarter of it can be in cache at the end."""
 
+THIRD = "L3"
+"""Most machines have so many levels. Where the system declares fewer, or this one without a size, it may hide one."""
+
 UNKNOWN_CACHE = 64 << 20
-"""Bytes assumed for the last cache of one thread where none is declared; larger than most and affordable."""
+"""Bytes assumed for the last cache of one thread where it is not declared; larger than most and affordable."""
 
 UNKNOWN_CACHES = 256 << 20
-"""Bytes assumed for all caches of a machine where none are declared: four times those of the largest such that is known
+"""Bytes assumed for all such of a machine: four times those of the largest such that is known
 (64 cores of RISC-V with 64 MiB), and the gigabyte that a curve then ends at is affordable."""
 
 UNKNOWN_OWN = 4 << 20
@@ -231,15 +234,23 @@ def largest_working_set(host: Host, team: Team, budget: int) -> int:
     """Return where a team's curve ends, in bytes of one thread.
 
     Four times the largest part of any cache that one of the threads has, so that each instance that is touched is
-    exceeded by the threads that touch it, as far as the memory goes: a tenth of the budget is left to alignment and
-    gaps, and of a NUMA node the threads that live there take :data:`ert.measure.capacity.MEMORY_FRACTION`.
+    exceeded by the threads that touch it, as far as the memory goes (:func:`room_for`).
     """
     shares = cache_share(host, team.cpus)
-    unknown = max(UNKNOWN_OWN, min(UNKNOWN_CACHE, UNKNOWN_CACHES // team.threads))
-    largest = max((share.largest for share in shares), default=unknown)
+    largest = max((share.largest for share in shares), default=0)
+    if not any(share.level >= THIRD for share in shares):
+        largest = max(largest, UNKNOWN_OWN, min(UNKNOWN_CACHE, UNKNOWN_CACHES // team.threads))
     wanted = max(BEYOND_CACHE * largest, 16 * SMALLEST)
-    most = min(0.9 * budget / team.threads, _room_on_nodes(host, team))
-    return catalog.round_working_set("load", int(min(wanted, most)))
+    return catalog.round_working_set("load", min(wanted, room_for(host, team, budget)))
+
+
+def room_for(host: Host, team: Team, budget: int) -> int:
+    """Return the largest working set of one thread that memory allows, in bytes.
+
+    A tenth of the budget is left to alignment and gaps, and of a NUMA node the threads that live there take
+    :data:`ert.measure.capacity.MEMORY_FRACTION`.
+    """
+    return int(min(0.9 * budget / team.threads, _room_on_nodes(host, team)))
 
 
 def _room_on_nodes(host: Host, team: Team) -> float:

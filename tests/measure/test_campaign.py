@@ -67,6 +67,7 @@ def campaign(
         recorder=notebook,
         listener=notebook,
         earlier=earlier,
+        room={team: plan.room_for(host, team, 4 << 30) for team in (*teams.usual, *teams.extra)},
     )
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import platform
 import struct
 import sys
-import tarfile
 import types
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +30,8 @@ from ert.measure.host import (
 )
 from ert.measure.tree import parse_cpu_mask, parse_size
 from ert.roofline.model import Cache, Cpu, Host, Node
+from tests.recordings import EXPECTED
 
-RECORDINGS = Path(__file__).parents[3] / "shared" / "topologies"
-EXPECTED: Mapping[str, Any] = (
-    json.loads((RECORDINGS / "expected.json").read_text()) if (RECORDINGS / "expected.json").exists() else {}
-)
 GIB = 1 << 30
 MIB = 1 << 20
 KIB = 1 << 10
@@ -46,24 +40,6 @@ Files = dict[str, str | bytes | int]
 
 
 # ------------------------------------------------------------------------------------------ recorded trees
-
-
-@pytest.fixture(scope="session")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Give a function from the name of a recording to its host."""
-    if not EXPECTED:
-        pytest.skip("no recorded hosts: the folder ../shared/topologies is not beside this checkout")
-    folder = tmp_path_factory.mktemp("topologies")
-    hosts: dict[str, Host] = {}
-
-    def host(name: str) -> Host:
-        if name not in hosts:
-            with tarfile.open(RECORDINGS / EXPECTED[name]["archive"]) as archive:
-                archive.extractall(folder, filter="data")
-            hosts[name] = read_host(folder / name)
-        return hosts[name]
-
-    return host
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED) or ["none recorded"])
