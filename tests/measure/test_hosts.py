@@ -11,7 +11,7 @@ from ert.measure.campaign import Campaign
 from ert.measure.plan import Settings
 from ert.measure.teams import choose, kinds_of, usable_cpus
 from ert.roofline.fit import fit
-from ert.roofline.model import Cache, Cpu, Host, Results, Roofline, Seconds, Team
+from ert.roofline.model import Cache, Cpu, Host, Measurement, Results, Roofline, Seconds, Team
 from tests.machine import TOOLCHAIN, SyntheticMachine, synthetic_host
 from tests.measure.test_campaign import Notebook
 from tests.measure.test_order import sockets
@@ -21,23 +21,32 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 INF = float("inf")
 
 
-def sweep(
-    machine: SyntheticMachine, host: Host, settings: Settings | None = None, budget: int = 64 * GIB
-) -> tuple[Results, Roofline]:
+def campaign(
+    machine: SyntheticMachine,
+    host: Host,
+    settings: Settings | None = None,
+    budget: int = 64 * GIB,
+    earlier: tuple[Measurement, ...] = (),
+) -> Campaign:
     settings = settings or Settings(effort="quick", precisions="fp64")
     how = plan.effort(settings.effort)
     who = choose(host, usable_cpus(host, (), settings.binding), settings.threads, how.most_extra)
     largest = {team: plan.largest_working_set(host, team, budget) for team in (*who.usual, *who.extra)}
     pairs, _ = plan.pools(host, who.pairs, [cpu.id for cpu in host.cpus], budget)
     notebook = Notebook()
-    campaign = Campaign(
+    return Campaign(
         machine, host, TOOLCHAIN, replace(who, pairs=tuple(pairs)), largest | pairs, settings, registers=32, fma=True,
         started="2026-11-29T00:00:00Z", elapsed=machine.elapsed, recorder=notebook, listener=notebook, notes=who.notes,
-        room={team: plan.room_for(host, team, budget) for team in largest},
+        room={team: plan.room_for(host, team, budget) for team in largest}, earlier=earlier,
     )  # fmt: skip
-    campaign.run()
-    results = campaign.results(complete=True, seconds=Seconds())
-    assert notebook.steps[-1][0] == notebook.totals[-1]
+
+
+def sweep(
+    machine: SyntheticMachine, host: Host, settings: Settings | None = None, budget: int = 64 * GIB
+) -> tuple[Results, Roofline]:
+    one = campaign(machine, host, settings, budget)
+    one.run()
+    results = one.results(complete=True, seconds=Seconds())
     return results, fit(results)
 
 
@@ -145,11 +154,22 @@ def test_a_level_that_no_equal_part_lies_in_has_no_roof_of_all_kinds_together() 
     assert any("6 threads: threads have unequal parts" in note and "L3" in note for note in results.notes)
 
 
-@pytest.mark.parametrize("stop", [200, 900])
+@pytest.mark.parametrize("stop", [400, 1500])
 def test_a_sweep_of_two_kinds_can_be_resumed(stop: int) -> None:
-    expected, _ = sweep(hybrid(), hybrid_host())
-    cases = {m.case for m in expected.measurements}
-    assert {m.case for m in sweep(hybrid(), hybrid_host())[0].measurements} == cases
+    def interrupt(run: int) -> None:
+        if run == stop:
+            raise KeyboardInterrupt
+
+    expected = {m.case: len(m.samples) for m in sweep(hybrid(), hybrid_host())[0].measurements}
+    one = campaign(hybrid(on_run=interrupt), hybrid_host())
+    with pytest.raises(KeyboardInterrupt):
+        one.run()
+    partial = one.results(complete=False, seconds=Seconds()).measurements
+    assert 0 < sum(len(m.samples) for m in partial) < sum(expected.values())
+    other = campaign(hybrid(), hybrid_host(), earlier=partial)
+    other.run()
+    finished = other.results(complete=True, seconds=Seconds()).measurements
+    assert {m.case: len(m.samples) for m in finished} == expected
 
 
 # -------------------------------------------------------------------------------------------- SMT and NUMA
