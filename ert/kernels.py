@@ -21,7 +21,7 @@ from ert.measure.visits import Visits
 from ert.records.journal import begin
 from ert.records.places import Paths, ensure_writable, results_in
 from ert.records.store import load, save
-from ert.roofline.fit import fit
+from ert.roofline.fit import describe, fit
 from ert.roofline.model import Case, Results, Roofline, Seconds, Team, Toolchain
 from ert.show.units import parse_size
 from ert.show.words import listed, plural
@@ -154,10 +154,11 @@ class Run:
             f"{plural(len(self._wish.specs), 'kernel')} in {plural(len(cases), 'case')} under the roofs of the sweep "
             f"of {self._sweep.started}, about {seconds:.0f} s."
         )
-        earlier = {m.case: m for m in self._sweep.measurements if m.case in set(beside.values())}
+        roofs = {roof for case in cases for roof in beside[case]}
+        earlier = {m.case: m for m in self._sweep.measurements if m.case in roofs}
         header = self._header(tools, {*cases, *earlier}, absent)
         show = progress()
-        with Bench(_arenas(self._teams, beside.values())) as bench:
+        with Bench(_arenas(self._teams, roofs)) as bench:
             paths, journal = begin(self._out, machine_slug(self._host), header)
             visits = Visits(bench, journal, show, lambda: time.monotonic() - began, earlier, seconds)
 
@@ -229,7 +230,11 @@ class Run:
 
         roofline = fit(results)
         lines = sections(place(results, roofline), roofline, shutil.get_terminal_size((80, 24)).columns)
-        door.say("\n".join([*lines, "", f"{'result':8} {paths.json}"]))
+        names = {kernel.name for kernel in results.kernels}
+        wrong = [
+            f"{describe(m)}: left out, {m.error}" for m in results.measurements if m.error and m.case.probe in names
+        ]
+        door.say("\n".join([*lines, *wrong, "", f"{'result':8} {paths.json}"]))
         if self._draw:
             from ert.show import figures
 
