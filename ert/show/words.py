@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ert.roofline.model import ComputeRoof, Roofline, Team
+# Words of the model that whoever writes text looks for here.
+from ert.roofline.clocks import clock_hz as clock_hz
+from ert.roofline.model import ComputeRoof, Team
+from ert.roofline.precisions import operation as operation
 
 SCALAR_BITS = {"fp64": 64, "fp32": 32, "fp16": 16}
 """Width of one element."""
@@ -19,11 +22,6 @@ def plural(count: int, noun: str) -> str:
 def listed(names: Sequence[str]) -> str:
     """Write names one after the other: ``"A, B and C"``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def operation(precision: str) -> str:
-    """Name what is counted: ``"OP"`` for integer precisions, else ``"FLOP"``."""
-    return "OP" if precision.startswith(("int", "uint")) else "FLOP"
 
 
 def width_words(roof: ComputeRoof) -> str:
@@ -51,17 +49,6 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             parts.append([number, number])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
-
-
-def clock_hz(roofline: Roofline, team: Team) -> float | None:
-    """Return the core clock in hertz that the rates of a team were made at; None where it was not measured.
-
-    The rate of a compute roof per second over its rate per cycle and core; a headline roof speaks first.
-    """
-    for roof in sorted(roofline.compute, key=lambda roof: not roof.headline):
-        if roof.team == team and roof.rate.per_cycle:
-            return roof.rate.best / (roof.rate.per_cycle * team.cores)
-    return None
 
 
 def _depth(name: str) -> int:
