@@ -1,4 +1,4 @@
-"""Does the machine keep its promises? Arithmetic, latency, clocks, and what others measured; pure."""
+"""Does the machine keep its promises? Arithmetic, latency and clocks here, the rest beside it; pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from ert.roofline.checks import TOLERANCE, Cause, Check, Factor, computed, judge
 from ert.roofline.clocks import clock_hz, drift
-from ert.roofline.fit import PURE
 from ert.roofline.model import ComputeRoof, Host, Results, Roofline, Team
-from ert.roofline.precisions import operation
-from ert.roofline.recognise import Recognised, names_model, team_kinds
+from ert.roofline.quantities import operation
+from ert.roofline.recognise import Recognised, team_kinds
 from ert.roofline.sheet import AcceleratorSheet, Clock, CoreGroup, CoreSheet, CpuSheet, PublishedMeasurement, Sheet
 from ert.roofline.validate_memory import cache_bandwidths, capacities, memory_bandwidth
+from ert.roofline.validate_published import against_published, headlines
 
 WHOLE_CYCLE = 0.5
 """Cycles by which a latency may miss its promise: latencies are whole numbers of cycles, so less is the error of the
@@ -20,9 +20,6 @@ measured clock."""
 
 HALF_UNITS = (0.45, 0.55)
 """A ratio in between says that half of the multiply-add units are there."""
-
-OTHERS_DIFFER = 0.10
-"""Part by which a published measurement may be missed: another compiler, memory kit and BIOS differ by that much."""
 
 PUBLISHED_AGREES = 0.02
 """Part by which a published peak may differ from the computed one: vendors print two to four digits."""
@@ -69,7 +66,7 @@ def validate(
         checks += _clocks(results, roofline, single, everyone, machine, tolerance)
         checks += capacities(host, roofline, machine, tolerance)
         checks += memory_bandwidth(host, roofline, everyone, machine, tolerance)
-        checks += _published(host, roofline, everyone, machine, measurements)
+        checks += against_published(host, roofline, everyone, machine, measurements)
     return tuple(checks)
 
 
@@ -112,10 +109,6 @@ def _by_size(roofline: Roofline) -> list[Team]:
     return sorted(roofline.teams, key=lambda team: team.threads)
 
 
-def _headlines(roofline: Roofline, team: Team) -> list[ComputeRoof]:
-    return [r for r in roofline.compute if r.team == team and r.headline and r.verified and r.instructions in PURE]
-
-
 # ----------------------------------------------------------------------------------------------------- per cycle
 
 
@@ -124,7 +117,7 @@ def _per_cycle(
 ) -> Iterable[Check]:
     section = f"Arithmetic per cycle and core, {team.label}"
     core = group.core if group else None
-    for roof in _headlines(roofline, team):
+    for roof in headlines(roofline, team):
         check = Check(
             section, f"{roof.precision} {_what(roof)}", f"{operation(roof.precision)}/cycle", roof.rate.per_cycle
         )
@@ -189,7 +182,7 @@ def _peaks(host: Host, roofline: Roofline, team: Team, machine: Recognised, tole
     kinds = team_kinds(host, team.cpus)
     groups = [(count, machine.group(kind)) for kind, count in kinds.items()]
     hertz = clock_hz(roofline, team)
-    for roof in _headlines(roofline, team):
+    for roof in headlines(roofline, team):
         check = Check(f"Peak, {team.label}", roof.precision, f"{operation(roof.precision)}/s", roof.rate.best)
         if hertz is not None and len(groups) == 1 and (product := _product(groups[0], roof.precision, hertz)):
             yield judge(
@@ -287,70 +280,6 @@ def _slow_clock(host: Host) -> str:
     settings += ["turbo off"] if host.turbo == "off" else []
     seen = f" The system says: {', '.join(settings)}." if settings else ""
     return f"The cores run slower than this clock: power, heat, or wide vectors.{seen}"
-
-
-# --------------------------------------------------------------------------------------------- what others measured
-
-
-def _published(
-    host: Host, roofline: Roofline, team: Team, machine: Recognised, measurements: Sequence[PublishedMeasurement]
-) -> Iterable[Check]:
-    own = machine.cpu.measurements if machine.cpu else ()
-    others = (m for m in measurements if any(names_model(model, host.cpu_model) for model in m.models))
-    for published in (*own, *others):
-        if not published.relative:
-            yield _against_published(host, roofline, team, machine.cpu, published)
-
-
-def _against_published(
-    host: Host, roofline: Roofline, team: Team, cpu: CpuSheet | None, published: PublishedMeasurement
-) -> Check:
-    unit = "B/s" if published.metric in ("load", "triad") else f"{operation(published.precision)}/s"
-    name = " ".join(word for word in (published.precision, _METRICS[published.metric]) if word)
-    check = Check(
-        "Published measurements", name, unit, None, published.value, f"{published.system}: {published.description}"
-    )
-    measured = _like(roofline, team, published)
-    if measured is None:
-        return replace(check, why="No roof of this result measures the same.")
-    sockets = len({c.package for c in host.cpus if c.id in team.cpus}) or 1
-    # A figure that names neither counts a whole machine: of as many sockets as were measured here.
-    cores = published.cores or (cpu.cores * (published.sockets or sockets) if cpu else None)
-    if cores is None or cores != team.cores:
-        taken = f"{cores} cores" if cores else f"{published.sockets or 'unknown'} sockets"
-        return replace(
-            check,
-            measured=measured,
-            verdict="not stated",
-            why=f"It took {taken}, this result {team.cores}: not comparable.",
-        )
-    return judge(
-        replace(check, measured=measured),
-        1 - OTHERS_DIFFER,
-        (published.high or published.value) / published.value * (1 + OTHERS_DIFFER),
-        Cause("Others reached more on the same machine: look at its memory, BIOS and clock.", failed=True),
-        Cause("Better than what was published: newer firmware, faster memory or a higher clock.", failed=False),
-    )
-
-
-_METRICS = {
-    "fma": "multiply-adds", "load": "loads from DRAM", "triad": "STREAM triad", "hpl": "Linpack (HPL)",
-    "matrix": "matrix unit", "other": "stream of another mix",
-}  # fmt: skip
-
-
-def _like(roofline: Roofline, team: Team, published: PublishedMeasurement) -> float | None:
-    """Return the measured rate that counts the same as a published one: STREAM counts program bytes."""
-    if published.metric == "fma":
-        found = [r.rate.best for r in _headlines(roofline, team) if r.precision == published.precision]
-    else:
-        mixes = {"load": ("load",), "triad": ("triad", "triad_nt")}.get(published.metric, ())
-        found = [
-            r.rate.best
-            for r in roofline.memory
-            if r.team == team and r.level == "DRAM" and r.mix in mixes and r.bytes_counted == "program" and r.verified
-        ]
-    return max(found, default=None)
 
 
 # --------------------------------------------------------------------------------------------------------- words

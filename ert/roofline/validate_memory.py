@@ -8,6 +8,7 @@ from dataclasses import replace
 from ert.roofline.caches import SMALLEST_CACHE
 from ert.roofline.checks import Cause, Check, Factor, computed, judge
 from ert.roofline.model import MEMORY, Host, MemoryRoof, Roofline, Team
+from ert.roofline.quantities import rate
 from ert.roofline.recognise import Recognised
 from ert.roofline.sheet import CHANNEL_BYTES, CacheSheet, CoreGroup, CpuSheet
 
@@ -116,8 +117,8 @@ def memory_bandwidth(
     if share < 1 and part < PINS_PART:
         kept = part >= share * PINS_PART
         why = (
-            f"This process uses {team.cores} of {cpu.cores * sockets} cores, a part of {share:.3f}, and reaches a part "
-            f"of {part:.3f} of the bandwidth of all: {'at least' if kept else 'less than'} their share."
+            f"This process uses {team.cores} of {cpu.cores * sockets} cores. Their share of the promise is "
+            f"{rate(share * one * sockets, 'B')}, and they reach {'that' if kept else 'less than that'}."
         )
         yield judge(check, PINS_PART, 1 + tolerance, Cause(why, failed=not kept), _faster_memory(cpu))
         return

@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-# Words of the model that whoever writes text looks for here.
-from ert.roofline.clocks import clock_hz as clock_hz
 from ert.roofline.model import ComputeRoof, Team
-from ert.roofline.precisions import operation as operation
-
-SCALAR_BITS = {"fp64": 64, "fp32": 32, "fp16": 16}
-"""Width of one element."""
+from ert.roofline.quantities import operation as operation
+from ert.roofline.quantities import width
 
 
 def plural(count: int, noun: str) -> str:
@@ -26,7 +22,7 @@ def listed(names: Sequence[str]) -> str:
 
 def width_words(roof: ComputeRoof) -> str:
     """Say how wide the vectors of a compute roof are: ``"512-bit"``, ``"scalar"``."""
-    return "scalar" if roof.vector_bits == SCALAR_BITS.get(roof.precision) else f"{roof.vector_bits}-bit"
+    return width(roof.vector_bits, roof.precision)
 
 
 def levels(names: Iterable[str]) -> list[str]:

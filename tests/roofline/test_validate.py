@@ -239,8 +239,8 @@ def test_memory_is_held_against_the_pins() -> None:
     ("channels", "cores", "said", "words"),
     [
         (4, 2, ("below", True), "Empty channels"),
-        (12, 96, ("below", False), "2 of 96 cores, a part of 0.021, and reaches a part of 0.0"),
-        (12, 4, ("below", True), "less than their share"),
+        (12, 96, ("below", False), "2 of 96 cores. Their share of the promise is 12.8 GB/s, and they reach that."),
+        (12, 4, ("below", True), "and they reach less than that"),
     ],
 )
 def test_memory_below_the_promise(channels: int, cores: int, said: tuple[str, bool], words: str) -> None:
