@@ -14,6 +14,7 @@ COMMANDS = {
     "kernels": "run application kernels under the roofs of a sweep",
     "report": "print what a result says, as text, JSON or CSV",
     "plot": "draw the figures of one or several results again",
+    "validate": "hold a result against the machine's data sheet",
 }
 """Each is the module ``ert.<name>`` with a ``main(arguments) -> int``."""
 

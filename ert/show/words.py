@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ert.roofline.model import ComputeRoof, Roofline, Team
+from ert.roofline.model import ComputeRoof, Team
 from ert.roofline.quantities import operation as operation
 from ert.roofline.quantities import width
 
@@ -45,17 +45,6 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             parts.append([number, number])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
-
-
-def clock_hz(roofline: Roofline, team: Team) -> float | None:
-    """Return the core clock in hertz that the rates of a team were made at; None where it was not measured.
-
-    The rate of a compute roof per second over its rate per cycle and core; a headline roof speaks first.
-    """
-    for roof in sorted(roofline.compute, key=lambda roof: not roof.headline):
-        if roof.team == team and roof.rate.per_cycle:
-            return roof.rate.best / (roof.rate.per_cycle * team.cores)
-    return None
 
 
 def _depth(name: str) -> int:
