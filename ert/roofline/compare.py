@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ert.roofline.formulas import ridge
-from ert.roofline.machine import Machine, allowance, combined, differs
-from ert.roofline.model import Estimate, MemoryRoof, Roofline
+from ert.roofline.differences import Fact, differences
+from ert.roofline.machine import Machine, combined, differs, largest_team
+from ert.roofline.model import Roofline
 from ert.roofline.place import Placement
-from ert.roofline.predict import kernel_label
-from ert.roofline.surroundings import Fact, facts
+from ert.roofline.sides import Key, Kind, Quantity, Side, side
 
-Kind = Literal[
-    "compute roof", "memory roof", "ridge point", "ceiling", "access mix", "random access", "latency", "kernel"
-]
+ORDER: tuple[Kind, ...] = (
+    "compute roof", "memory roof", "ridge point", "kernel", "ceiling", "access mix", "random access", "latency"
+)  # fmt: skip
+"""Of the rows: what is asked for most comes first."""
 
-WHOLE = "all"
-"""Name of the team that a sheet's promises stand beside."""
-
-FALLING: tuple[Kind, ...] = ("compute roof", "memory roof", "ceiling", "access mix", "random access", "kernel")
-"""What :func:`fallen` looks at: rates, of which more is better. Ridge points are ratios of two of them."""
+FALLING: tuple[Kind, ...] = ("compute roof", "memory roof", "kernel", "ceiling", "access mix", "random access")
+"""What :meth:`Comparison.fallen` looks at: rates, of which more is better."""
 
 Verdict = Literal["equal", "higher", "lower", "one side", "not comparable"]
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number of one machine: its value, its spread (None for a promise), and what exactly it was taken from."""
-
-    value: float
-    spread: float | None
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +32,10 @@ class Judgement:
     ratio : float or None
         The machine's over the reference's; None where one of them has none, or they are not comparable.
     spread : float or None
-        Combined spread of both, see :func:`ert.roofline.machine.allowance`.
+        Combined spread: that of the one plus that of the other, see :func:`ert.roofline.machine.allowance`.
     verdict : str
-        ``"equal"`` if the ratio is within the combined spread of 1.
+        ``"equal"`` if the ratio is within the combined spread of 1; ``"not comparable"`` if different versions of an
+        instrument or kernel measured them.
     """
 
     ratio: float | None
@@ -60,31 +49,25 @@ class Row:
 
     Attributes
     ----------
-    kind, name : str
+    key : Key
         What it is.
-    unit : str
-        ``"FLOP/s"``, ``"OP/s"``, ``"byte/s"``, ``"FLOP/byte"``, ``"s"``.
-    team, precision, level : str
-        Empty where they say nothing.
     quantities : tuple of Quantity or None
         One a machine; None where it has none.
     judgements : tuple of Judgement
         One for each machine after the first, which is the reference.
     """
 
-    kind: Kind
-    name: str
-    unit: str
-    team: str
-    precision: str
-    level: str
+    key: Key
     quantities: tuple[Quantity | None, ...]
     judgements: tuple[Judgement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Machines, what differs in their surroundings, and the rows; ``teams`` holds the label of each team by machine."""
+    """Machines, the first being the reference, what differs in their surroundings, and the rows.
+
+    ``teams`` holds the label of each team on every machine, None where a machine has no such team.
+    """
 
     machines: tuple[Machine, ...]
     differences: tuple[Fact, ...]
@@ -92,20 +75,18 @@ class Comparison:
     rows: tuple[Row, ...]
 
     def fallen(self, ratio: float) -> tuple[tuple[Row, int], ...]:
-        """Return rows and machines whose rate is below `ratio` of the reference's by more than the combined spread."""
+        """Return rows, and by their places machines, that are below `ratio` of the reference beyond the spread.
+
+        Even if the combined spread is given to the machine, its rate is then less than `ratio` times the reference's.
+        Ridge points and latencies are not looked at: less is not worse there.
+        """
         return tuple(
             (row, place)
             for row in self.rows
-            if row.kind in FALLING
-            for place, judgement in enumerate(row.judgements, start=1)
-            if judgement.ratio is not None
-            and judgement.spread is not None
-            and judgement.ratio * (1.0 + judgement.spread) < ratio
+            if row.key.kind in FALLING
+            for place, found in enumerate(row.judgements, start=1)
+            if found.ratio is not None and found.spread is not None and found.ratio * (1.0 + found.spread) < ratio
         )
-
-
-Key = tuple[Kind, str, str, str, str, str]
-"""Kind, team, name, precision, level, unit."""
 
 
 def compare(machines: Sequence[Machine], placements: Sequence[Sequence[Placement]]) -> Comparison:
@@ -121,36 +102,54 @@ def compare(machines: Sequence[Machine], placements: Sequence[Sequence[Placement
     Returns
     -------
     Comparison
-        What only some of them have is there too, with the verdict ``"one side"``.
+        What only some of them have is there too, with the verdict ``"one side"``. Roofs whose code is not proven are no
+        rows; the differences name them.
     """
     mixes = {slope.level: slope.mix for machine in machines if not machine.roofline for slope in machine.slopes}
-    tables = [_quantities(machine, kernels, mixes) for machine, kernels in zip(machines, placements, strict=True)]
-    revised = [_revised(machines[0], machine) for machine in machines[1:]]
-    keys = dict.fromkeys(key for table in tables for key in table)
+    whole = next((largest_team(machine.roofline.teams).name for machine in machines if machine.roofline), "all")
+    sides = [side(machine, kernels, whole, mixes) for machine, kernels in zip(machines, placements, strict=True)]
+    keys = dict.fromkeys(key for each in sides for key in each)
     rows = []
-    for key in sorted(keys, key=lambda key: ORDER.index(key[0])):
-        kind, team, name, precision, level, unit = key
-        found = tuple(table.get(key) for table in tables)
-        judged = tuple(
-            _judge(found[0], other, kind in changed or name in changed)
-            for other, changed in zip(found[1:], revised, strict=True)
-        )
-        rows.append(Row(kind, name, unit, team, precision, level, found, judged))
-    kept = tuple(row for row in rows if not _said_already(row, rows))
-    return Comparison(tuple(machines), _differences(machines), _teams(machines), kept)
+    for key in sorted(keys, key=lambda key: ORDER.index(key.kind)):
+        found = tuple(each.get(key) for each in sides)
+        if not _said_already(key, found, sides):
+            rows.append(Row(key, found, tuple(_judge(found[0], other) for other in found[1:])))
+    return Comparison(tuple(machines), differences(machines), _teams(machines, whole), tuple(rows))
 
 
-ORDER: tuple[Kind, ...] = (
-    "compute roof", "memory roof", "ridge point", "ceiling", "access mix", "random access", "latency", "kernel"
-)  # fmt: skip
-
-
-def _judge(first: Quantity | None, other: Quantity | None, changed: bool) -> Judgement:
+def _judge(first: Quantity | None, other: Quantity | None) -> Judgement:
     if first is None or other is None:
         return Judgement(None, None, "one side")
-    if changed:
+    if first.revisions and other.revisions and first.revisions != other.revisions:
         return Judgement(None, None, "not comparable")
     ratio, spread = other.value / first.value, combined(first.spread, other.spread)
     if not differs(ratio, spread):
         return Judgement(ratio, spread, "equal")
     return Judgement(ratio, spread, "higher" if ratio > 1.0 else "lower")
+
+
+def _said_already(key: Key, found: Sequence[Quantity | None], sides: Sequence[Side]) -> bool:
+    """Whether a ceiling or access mix is, for each machine that has it, the very roof that a row above shows."""
+    above: Kind
+    if key.kind == "ceiling":
+        above, name, unit = "compute roof", key.precision, key.unit
+    elif key.kind == "access mix":
+        above, name, unit = "memory roof", key.level, key.unit
+    else:
+        return False
+    top = Key(above, key.team, name, unit, key.precision, key.level)
+    return all(
+        quantity is None or (top in each and each[top].name == quantity.name)
+        for each, quantity in zip(sides, found, strict=True)
+    )
+
+
+def _teams(machines: Sequence[Machine], whole: str) -> tuple[tuple[str, tuple[str | None, ...]], ...]:
+    labels = [_labels(machine.roofline) if machine.roofline else {whole: machine.extent} for machine in machines]
+    names = dict.fromkeys(name for known in labels for name in known)
+    return tuple((name, tuple(known.get(name) for known in labels)) for name in names)
+
+
+def _labels(roofline: Roofline) -> dict[str, str]:
+    others = [*(access.team for access in roofline.random_access), *(found.team for found in roofline.latencies)]
+    return {team.name: team.label for team in (*roofline.teams, *others)}

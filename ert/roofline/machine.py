@@ -198,9 +198,8 @@ def promised_machine(source: str, sheet: CpuSheet | AcceleratorSheet) -> Machine
 
 def given_machine(name: str, peak: float, bandwidth: float) -> Machine:
     """Return a machine of two numbers: FLOP/s in any precision, and byte/s of memory."""
-    return Machine(
-        name, "given", "given", "as given", (Peak(ANY, "vector", "peak", peak),), (Slope(MEMORY, "", MEMORY, bandwidth),)
-    )  # fmt: skip
+    peaks, slopes = (Peak(ANY, "vector", "peak", peak),), (Slope(MEMORY, "", MEMORY, bandwidth),)
+    return Machine(name, "given", "the command line", "as given", peaks, slopes)
 
 
 def largest_team(teams: Sequence[Team]) -> Team:
@@ -215,7 +214,7 @@ def _promised_cpu(source: str, sheet: CpuSheet) -> Machine:
     if clock is not None:
         for precision in sheet.precisions:
             for unit in UNITS:
-                rate = sheet.peak(precision, clock, unit)
+                rate = sheet.peak(precision, clock, unit=unit)
                 if rate is not None:
                     peaks.append(Peak(precision, unit, f"{precision} {unit}", rate))
         levels = dict.fromkeys(
@@ -236,3 +235,14 @@ def _main(bandwidth: float | None, kind: str) -> tuple[Slope, ...]:
     """Return the roof of main memory; stacked memory is DRAM too, so that all machines have it at one level."""
     name = f"{MEMORY} ({kind})" if kind else MEMORY
     return () if bandwidth is None else (Slope(MEMORY, "", name, bandwidth),)
+
+
+def clock_hz(roofline: Roofline, team: Team) -> float | None:
+    """Return the core clock in hertz that the rates of a team were made at; None where it was not measured.
+
+    The rate of a compute roof per second over its rate per cycle and core; a headline roof speaks first.
+    """
+    for roof in sorted(roofline.compute, key=lambda roof: not roof.headline):
+        if roof.team == team and roof.rate.per_cycle:
+            return roof.rate.best / (roof.rate.per_cycle * team.cores)
+    return None

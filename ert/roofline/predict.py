@@ -10,7 +10,7 @@ from typing import Literal
 from ert.errors import InputError
 from ert.roofline import formulas
 from ert.roofline.machine import Machine, Peak, Slope, combined, differs
-from ert.roofline.model import MEMORY, Case
+from ert.roofline.model import MEMORY
 from ert.roofline.place import Placement
 
 
@@ -230,8 +230,19 @@ def crossing(
         at = formulas.ridge(peaks[fast].rate, slopes[slow].rate)
     ridges = [formulas.ridge(peak.rate, slope.rate) for peak, slope in zip(peaks, slopes, strict=True)]
     return Crossing(
-        first, second, precision, unit, level, at, memory, compute, memory_better, compute_better, min(ridges), max(ridges)
-    )  # fmt: skip
+        first=first,
+        second=second,
+        precision=precision,
+        unit=unit,
+        level=level,
+        at=at,
+        memory_ratio=memory,
+        compute_ratio=compute,
+        memory_better=memory_better,
+        compute_better=compute_better,
+        begins=min(ridges),
+        ends=max(ridges),
+    )
 
 
 def workload_of(name: str, placements: Sequence[Placement]) -> Workload:
@@ -245,7 +256,7 @@ def workload_of(name: str, placements: Sequence[Placement]) -> Workload:
     for placement in placements:
         if placement.case.team.threads != most:
             continue
-        label = kernel_label(placement.kernel.name, placement.case)
+        label = placement.label
         traffic = placement.work.traffic_bytes(placement.level)
         if not placement.work.flop or not traffic:
             skipped.append(label)
@@ -276,12 +287,6 @@ def without_unknown_levels(workload: Workload, machines: Sequence[Machine]) -> W
     if not kept:
         raise InputError(f"{workload.name}: nothing can be predicted. {note}")
     return Workload(workload.name, kept, (*workload.notes, note))
-
-
-def kernel_label(name: str, case: Case) -> str:
-    """Name a kernel with its size, precision and level: ``"gemv n=4096 fp64 DRAM"``."""
-    sizes = (f"{key}={value}" for key, value in case.parameters)
-    return " ".join(filter(None, (name, *sizes, case.precision, case.level)))
 
 
 def _better(ratio: float, spread: float, first: int, second: int) -> int | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ert.errors import InputError
+from ert.roofline.machine import clock_hz
 from ert.roofline.model import (
     Results,
     Roofline,
@@ -18,7 +19,6 @@ from ert.show import units
 from ert.show.curves import latency_figure, levels_figure, scaling_figure
 from ert.show.pen import FEWEST_SCALED, drawing_style
 from ert.show.roofs import roofline_figure
-from ert.show.words import clock_hz
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ert.errors import InputError
 from ert.roofline.fit import PURE
+from ert.roofline.machine import largest_team
 from ert.roofline.model import (
     ComputeRoof,
     IntensityPoint,
@@ -36,7 +37,7 @@ from ert.show.pen import (
     put_footnote,
     put_title,
 )
-from ert.show.words import largest_team, levels, listed, operation, plural, width_words
+from ert.show.words import levels, listed, operation, plural, width_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

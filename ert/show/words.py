@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ert.roofline.model import ComputeRoof, Roofline, Team
+from ert.roofline.model import ComputeRoof
 
 SCALAR_BITS = {"fp64": 64, "fp32": 32, "fp16": 16}
 """Width of one element."""
@@ -37,11 +37,6 @@ def levels(names: Iterable[str]) -> list[str]:
     return sorted(found, key=lambda name: (_depth(name), found.index(name)))
 
 
-def largest_team(teams: Sequence[Team]) -> Team:
-    """Return the team that says most about the whole machine: ``"all"``, else the one with the most threads."""
-    return next((team for team in teams if team.name == "all"), max(teams, key=lambda team: team.threads))
-
-
 def ranges(numbers: Iterable[int]) -> str:
     """Write CPU numbers the way the kernel does: ``"0-3,8"``."""
     parts: list[list[int]] = []
@@ -51,17 +46,6 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             parts.append([number, number])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
-
-
-def clock_hz(roofline: Roofline, team: Team) -> float | None:
-    """Return the core clock in hertz that the rates of a team were made at; None where it was not measured.
-
-    The rate of a compute roof per second over its rate per cycle and core; a headline roof speaks first.
-    """
-    for roof in sorted(roofline.compute, key=lambda roof: not roof.headline):
-        if roof.team == team and roof.rate.per_cycle:
-            return roof.rate.best / (roof.rate.per_cycle * team.cores)
-    return None
 
 
 def _depth(name: str) -> int:
