@@ -19,7 +19,7 @@ Unit = Literal["vector", "matrix"]
 Clock = Literal["base", "all-core", "boost"]
 """Which of the stated clocks a peak is meant at."""
 
-Metric = Literal["fma", "load", "triad", "hpl", "matrix"]
+Metric = Literal["fma", "load", "triad", "hpl", "matrix", "other"]
 """What was measured: multiply-adds in registers, a stream of loads, STREAM triad, Linpack (HPL), a matrix unit."""
 
 
@@ -247,8 +247,8 @@ class PublishedMeasurement:
         How it was measured.
     models : tuple of str
         CPU model names it is true of; empty inside the sheet of that very CPU.
-    same : bool
-        Whether it was measured on the machine of the sheet, and not on a relative.
+    relative : bool
+        Whether it was measured on a relative of the machine that the sheet is about.
     source : tuple of str
         Where it was published.
     """
@@ -262,8 +262,33 @@ class PublishedMeasurement:
     sockets: int | None = None
     description: str = ""
     models: tuple[str, ...] = ()
-    same: bool = True
+    relative: bool = False
     source: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CounterEvents:
+    """Performance-counter events that together count one thing on some cores.
+
+    Attributes
+    ----------
+    vendor, title, counts : str
+        Who makes the cores, which cores and counters, and what is counted.
+    names : tuple of (str, str)
+        Name of an event, and its code or what is to be known of it.
+    formula : str
+        How the thing follows from the counts; empty where it cannot.
+    notes, sources : tuple of str
+        What else is to be known, and where it comes from.
+    """
+
+    vendor: str
+    title: str
+    counts: str
+    names: tuple[tuple[str, str], ...]
+    formula: str = ""
+    notes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
