@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import tomllib
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from ert.errors import InputError
+from ert.records.toml import Table, read
+from ert.roofline.machine import UNITS
 from ert.roofline.predict import Part, Workload
 
-LARGEST_FILE = 1 << 20
-"""Bytes of a file that is read: thousands of parts fit. What is larger is something else."""
-
-TEXTS, NUMBERS = ("name", "precision", "level", "unit"), ("flop", "bytes", "weight")
-
-NEEDED = ("name", "flop", "bytes", "precision")
-
-UNITS = ("vector", "matrix")
+LARGEST_COUNT = 1e30
+"""FLOP and bytes of a part are below this: far above what any machine ever did, and sums of many are still finite."""
 
 EXAMPLE = 'write [[part]] and below it name = "...", flop = ..., bytes = ... and precision = "..."'
 
@@ -30,106 +21,49 @@ def load_workload(path: Path) -> Workload:
     Raises
     ------
     InputError
-        If it cannot be read, or a key is missing, unknown, of a wrong type or without a meaning; the message names the
-        file, the part and the key.
+        If it cannot be read, or a key is missing, unknown, of a wrong type or without a meaning, as zero FLOP are; the
+        message names the file and the key.
     """
-    try:
-        with open(path, "rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if len(content) > LARGEST_FILE:
-        raise InputError(f"{path}: larger than {LARGEST_FILE} bytes, so that it is no workload")
-    try:
-        document = tomllib.loads(content.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a text file in UTF-8; a workload is TOML, see docs/workload.md") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not valid TOML: {error}") from None
-    return workload(document, str(path), path.stem)
-
-
-def workload(document: Mapping[str, Any], source: str, name: str) -> Workload:
-    """Return the workload that a TOML document describes.
-
-    Parameters
-    ----------
-    document : mapping
-        As tomllib reads it: ``name`` (optional), and ``part``, a list of tables.
-    source : str
-        Name of the file, for messages.
-    name : str
-        The workload's, where the document does not tell.
-    """
-    _known(document, ("name", "part"), source)
-    title = _text(document.get("name", name), source, "name")
-    tables = document.get("part")
-    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise InputError(f"{source}: no parts; {EXAMPLE}")
+    document = read(path)
+    name = document.text("name", path.stem)
+    tables = document.tables("part")
+    document.done()
+    if not tables:
+        document.fail(f"a workload needs parts: {EXAMPLE}")
     parts: list[Part] = []
-    for number, table in enumerate(tables, start=1):
-        where = f"{source}: part {number}"
-        for key in NEEDED:
-            if key not in table:
-                raise InputError(f"{where}: {key} is missing; {EXAMPLE}")
-        _known(table, (*TEXTS, *NUMBERS), where)
-        texts = {key: _text(table[key], where, key) for key in TEXTS if key in table}
-        numbers = {key: _number(table[key], where, key) for key in NUMBERS if key in table}
-        numbers["traffic"] = numbers.pop("bytes")
-        part = checked(Part(**texts, **numbers), where)  # type: ignore[arg-type]
+    for table in tables:
+        part = _part(table)
         if part.name in [other.name for other in parts]:
-            raise InputError(f"{where}: there is another part called {part.name!r}; give each a name of its own")
+            table.fail(f"there is another part called {part.name!r}; give each a name of its own", "name")
         parts.append(part)
-    return Workload(title, tuple(parts))
+    return Workload(name, tuple(parts))
 
 
-def checked(part: Part, where: str) -> Part:
-    """Return the part, if its numbers and its unit have a meaning.
+def calculation(flop: float, traffic: float, precision: str, level: str = "", unit: str = "") -> Workload:
+    """Return a workload of one part from numbers on the command line.
 
     Raises
     ------
     InputError
-        If FLOP, bytes or weight are not above 0, or the unit is unknown; `where` begins the message.
+        If FLOP or bytes are not above 0.
     """
-    for key, value, remedy in (
-        (
-            "flop",
-            part.flop,
-            "what only moves data has no arithmetic intensity: count it with what uses the data",
-        ),
-        ("bytes", part.traffic, "every computation moves something: count at least its operands and results once"),
-        ("weight", part.weight, "leave out what is never done"),
-    ):
-        if not value > 0:
-            raise InputError(f"{where}: {key} must be above 0, found {value:g}; {remedy}")
-    if part.unit not in ("", *UNITS):
-        raise InputError(f"{where}: unit must be one of {', '.join(UNITS)}, found {part.unit!r}")
-    return part
+    for option, value in (("--flop", flop), ("--bytes", traffic)):
+        if not 0 < value < LARGEST_COUNT:
+            raise InputError(f"{option}: expected a number above 0, found {value:g}; {WHY_NOT_ZERO}")
+    return Workload("calculation", (Part("calculation", flop, traffic, precision, level=level, unit=unit),))
 
 
-def _known(table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
-    for key in table:
-        if key not in keys:
-            near = get_close_matches(key, keys, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(keys)}"
-            raise InputError(f"{where}: unknown key {key!r}; {hint}")
+WHY_NOT_ZERO = "without both FLOP and bytes there is no arithmetic intensity"
 
 
-def _text(value: object, where: str, key: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{where}: {key} must be a text that is not empty, found {value!r}")
-    return value
-
-
-def _number(value: object, where: str, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{where}: {key} must be a number in SI base units, found {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise InputError(f"{where}: {key} must be finite, found {str(value)[:20]}")
-    return number
+def _part(table: Table) -> Part:
+    name, precision = table.text("name"), table.text("precision")
+    flop = table.number("flop", largest=LARGEST_COUNT, zero=WHY_NOT_ZERO)
+    traffic = table.number("bytes", largest=LARGEST_COUNT, zero=WHY_NOT_ZERO)
+    weight = table.number("weight")
+    level = table.text("level", "")
+    unit = table.one_of("unit", UNITS) if "unit" in table else ""
+    table.done()
+    if flop is None or traffic is None:
+        table.fail(f"missing; {EXAMPLE}", "flop" if flop is None else "bytes")
+    return Part(name, flop, traffic, precision, 1.0 if weight is None else weight, level, unit)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ert.roofline.machine import Machine, clock_hz
-from ert.roofline.model import Host, Results, Roofline, Toolchain
+from ert.roofline.model import ComputeRoof, Host, MemoryRoof, Results, Roofline, Toolchain
 
 Value = str | int | float | bool | None
 
@@ -112,12 +112,8 @@ def _sweep(results: Results, roofline: Roofline) -> Iterable[tuple[str, Value]]:
     yield "complete", results.complete
     for team in roofline.teams:
         yield f"{CLOCK}, {team.label}", clock_hz(roofline, team)
-    yield (
-        "unproven_roofs",
-        ", ".join(
-            f"{roof.name} ({roof.team.label})" for roof in (*roofline.compute, *roofline.memory) if not roof.verified
-        ),
-    )
+    roofs: tuple[ComputeRoof | MemoryRoof, ...] = (*roofline.compute, *roofline.memory)
+    yield "unproven_roofs", ", ".join(f"{roof.name} ({roof.team.label})" for roof in roofs if not roof.verified)
     yield "not_measured", ", ".join(name for name, _ in results.absent)
     revisions: dict[str, set[int]] = {}
     for measurement in results.measurements:

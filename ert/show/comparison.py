@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from string import ascii_uppercase
 
-from ert.roofline.compare import Comparison, Judgement, Row
+from ert.roofline.compare import Comparison, Judgement, Row, Verdict
 from ert.roofline.differences import Fact, Value
 from ert.roofline.machine import Machine
 from ert.roofline.sides import Kind, Quantity
@@ -20,6 +20,8 @@ MOST = len(ascii_uppercase)
 
 PLAIN = (0.1, 10.0)
 """Ratios in between are written with three decimals, so that those near 1 can be told apart."""
+
+VERDICTS: tuple[Verdict, ...] = ("equal", "higher", "lower", "not comparable")
 
 HEADINGS: dict[Kind, str] = {
     "compute roof": "compute roof",
@@ -138,14 +140,12 @@ def _summary(comparison: Comparison, letters: str, fail_below: float | None) -> 
     for place, letter in enumerate(letters[1:]):
         verdicts = Counter(row.judgements[place].verdict for row in comparison.rows)
         both = sum(verdicts.values()) - verdicts["one side"]
-        counts = [
-            f"{verdicts[name]} {name}" for name in ("equal", "higher", "lower", "not comparable") if verdicts[name]
-        ]
+        counts = [f"{verdicts[name]} {name}" for name in VERDICTS if verdicts[name]]
         text = f"Of {plural(both, 'number')} that {letters[0]} and {letter} both have, {letter} has {listed(counts)}."
         sentences.append(text if both else f"{letters[0]} and {letter} have nothing in common to compare.")
     sentences.append(
-        "Equal: the ratio is within the combined spread of 1. A number's spread is that of its rounds, at least what its "
-        "grade stands for; a promise has none."
+        "Equal: the ratio is within the combined spread of 1. A number's spread is that of its rounds, at least what "
+        "its grade stands for; a promise has none."
     )
     if fail_below is None:
         return Section("Result", tuple(sentences))
@@ -159,14 +159,17 @@ def _summary(comparison: Comparison, letters: str, fail_below: float | None) -> 
 
 def _fallen(comparison: Comparison, row: Row, place: int, letters: str) -> str:
     first, other, judgement = row.quantities[0], row.quantities[place], row.judgements[place - 1]
-    assert first and other and judgement.ratio is not None and judgement.spread is not None
-    label = dict(comparison.teams).get(row.key.team, ())
-    team = label[place] if label else row.key.team
     return (
-        f"{row.key.kind} {_label(row)}, {team}: {letters[place]} {quantity_text(other.value, row.key.unit)} against "
-        f"{letters[0]} {quantity_text(first.value, row.key.unit)}, ratio {ratio_text(judgement.ratio)}, "
-        f"combined spread {units.percent(judgement.spread)}"
+        f"{row.key.kind} {_label(row)}, {_team_label(comparison, row, place)}: {letters[place]} {_cell(other, row)} "
+        f"against {letters[0]} {_cell(first, row)}, ratio {ratio_text(judgement.ratio or 0.0)}, "
+        f"combined spread {units.percent(judgement.spread or 0.0)}"
     )
+
+
+def _team_label(comparison: Comparison, row: Row, place: int) -> str:
+    """Name the team of a row as it is on one machine."""
+    labels = dict(comparison.teams).get(row.key.team)
+    return (labels[place] if labels else None) or row.key.team
 
 
 def _team_title(labels: Sequence[str | None], letters: str) -> str:
@@ -239,14 +242,13 @@ def _alone(row: Row) -> bool:
 
 def _one_sided(comparison: Comparison, letters: str) -> Iterable[Section]:
     """Yield what only one machine has, by machine."""
-    labels = dict(comparison.teams)
     for place, letter in enumerate(letters):
         rows = []
         for row in comparison.rows:
             quantity = row.quantities[place]
             if quantity is not None and _alone(row):
-                team = labels[row.key.team][place] if row.key.team in labels else row.key.team
-                rows.append((row.key.kind, _label(row), team or "", quantity_text(quantity.value, row.key.unit)))
+                team = _team_label(comparison, row, place)
+                rows.append((row.key.kind, _label(row), team, _cell(quantity, row)))
         if rows:
             grid = Grid(("what", "name", "team", "value"), tuple(rows), texts=3)
             yield Section(f"Only in {letter}", grids=(grid,))

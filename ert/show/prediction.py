@@ -14,8 +14,8 @@ from ert.show.sections import Section
 from ert.show.words import operation
 
 BOUNDS = (
-    "These are lower bounds of time: what the roofs allow if nothing else is in the way. A kernel that has another limit "
-    "takes longer."
+    "These are lower bounds of time: what the roofs allow if nothing else is in the way. A kernel that has another "
+    "limit takes longer."
 )
 
 
@@ -91,9 +91,8 @@ def _result(prediction: Prediction, names: Sequence[str]) -> Section:
         cells += [ratio_text(prediction.faster(ranking[0], place))] * several
         rows.append(tuple(cells))
     sentences = [answer(prediction, names), BOUNDS] if several else [BOUNDS]
-    items = (
-        tuple(f"{names[place]}: {origin(prediction.prospects[place].machine)}" for place in ranking) if single else ()
-    )
+    origins = (f"{names[place]}: {origin(prediction.prospects[place].machine)}" for place in ranking)
+    items = tuple(origins) if single else ()
     title = "Which machine serves it better" if several else "Result"
     return Section(title, tuple(sentences), items, (Grid(tuple(header), tuple(rows)),))
 
@@ -124,18 +123,17 @@ def crossing_text(crossing: Crossing, names: Sequence[str]) -> str:
     low, high = crossing.memory_better, crossing.compute_better
     if low is None and high is None:
         text = f"{first} and {second} are equal at every intensity"
-    elif low is None and high is not None:
-        text = f"{first} and {second} are equal up to {units.number(crossing.begins)} FLOP/byte; above, "
-        text += ahead(high, crossing.compute_ratio)
-    elif high is None and low is not None:
-        text = f"below {units.number(crossing.ends)} FLOP/byte {ahead(low, crossing.memory_ratio)}; above, "
-        text += f"{first} and {second} are equal"
-    elif low == high and low is not None:
+    elif low is None or high is None:
+        at = crossing.begins if low is None else crossing.ends
+        equal = f"{first} and {second} are equal"
+        below = equal if low is None else ahead(low, crossing.memory_ratio)
+        above = equal if high is None else ahead(high, crossing.compute_ratio)
+        text = f"below {units.number(at)} FLOP/byte {below}; above, {above}"
+    elif crossing.at is None:
         factors = sorted(max(ratio, 1 / ratio) for ratio in (crossing.memory_ratio, crossing.compute_ratio))
         text = f"{names[low]} attains more than {second if low == crossing.first else first} at every intensity, "
         text += f"{ratio_text(factors[0])} to {ratio_text(factors[1])} times"
     else:
-        assert low is not None and high is not None and crossing.at is not None
         text = f"below {units.number(crossing.at)} FLOP/byte {ahead(low, crossing.memory_ratio)}; above, "
         text += ahead(high, crossing.compute_ratio)
     return f"{what}: {text}."
@@ -146,7 +144,8 @@ def _in_flight(prediction: Prediction, names: Sequence[str], latency: float) -> 
     for place in prediction.ranking:
         slope = prediction.prospects[place].machine.slope()
         rows.append((names[place], units.rate(slope.rate, "B"), units.short(in_flight(slope.rate, latency)) + "B"))
-    text = f"At a latency of {units.seconds(latency)} so many bytes must be outstanding to reach the memory roof (Little's law)."
+    text = f"At a latency of {units.seconds(latency)} so many bytes must be outstanding to reach the memory roof"
+    text += " (Little's law)."
     return Section("In flight", (text,), grids=(Grid(("machine", "memory roof", "in flight"), tuple(rows)),))
 
 
