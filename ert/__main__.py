@@ -13,6 +13,8 @@ COMMANDS = {
     "sweep": "measure the roofs of this machine; writes a result and its figures",
     "report": "print what a result says, as text, JSON or CSV",
     "plot": "draw the figures of one or several results again",
+    "compare": "put results and machine sheets side by side, with ratios",
+    "predict": "say what a workload can reach on machines, and which is better",
 }
 """Each is the module ``ert.<name>`` with a ``main(arguments) -> int``."""
 

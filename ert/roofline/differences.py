@@ -44,9 +44,9 @@ def differences(machines: Sequence[Machine]) -> tuple[Fact, ...]:
     keys = dict.fromkeys(key for table in measured for key in table)
     found = []
     for group, name in sorted(keys, key=lambda key: GROUPS.index(key[0])):
-        values = [table.get((group, name)) for table in measured]
+        values = [_told(table.get((group, name))) for table in measured]
         if not _alike(values, name):
-            shown = tuple(None if table is None else table.get((group, name)) for table in tables)
+            shown = tuple(None if table is None else _told(table.get((group, name))) for table in tables)
             found.append(Fact(group, name, shown))
     return tuple(found)
 
@@ -56,14 +56,22 @@ GROUPS = ("host", "toolchain", "settings", "sweep")
 Table = Mapping[tuple[str, str], Value]
 
 
+def _told(value: Value) -> Value:
+    """Return a value, None where the result does not tell it."""
+    return None if value == "" else value
+
+
 def _alike(values: Sequence[Value], name: str) -> bool:
+    if name.startswith(REVISION):
+        # What one of them did not measure is no row of both.
+        values = [value for value in values if value is not None]
     if name.startswith(CLOCK) and all(values):
         clocks = [float(value) for value in values if value]
         return max(clocks) <= min(clocks) * (1 + CLOCK_MOVES)
     return len({repr(value) for value in values}) < 2
 
 
-CLOCK = "core_clock_hz"
+CLOCK, REVISION = "core_clock_hz", "revision of"
 
 
 def _facts(results: Results, roofline: Roofline) -> Table:
@@ -119,4 +127,4 @@ def _sweep(results: Results, roofline: Roofline) -> Iterable[tuple[str, Value]]:
     for measurement in results.measurements:
         revisions.setdefault(measurement.case.probe, set()).add(measurement.revision)
     for probe, numbers in revisions.items():
-        yield f"revision of {probe}", " ".join(map(str, sorted(numbers)))
+        yield f"{REVISION} {probe}", " ".join(map(str, sorted(numbers)))

@@ -199,7 +199,7 @@ def promised_machine(source: str, sheet: CpuSheet | AcceleratorSheet) -> Machine
 def given_machine(name: str, peak: float, bandwidth: float) -> Machine:
     """Return a machine of two numbers: FLOP/s in any precision, and byte/s of memory."""
     peaks, slopes = (Peak(ANY, "vector", "peak", peak),), (Slope(MEMORY, "", MEMORY, bandwidth),)
-    return Machine(name, "given", "the command line", "as given", peaks, slopes)
+    return Machine(name, "given", name, "by two numbers", peaks, slopes)
 
 
 def largest_team(teams: Sequence[Team]) -> Team:

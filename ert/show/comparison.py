@@ -8,15 +8,12 @@ from string import ascii_uppercase
 
 from ert.roofline.compare import Comparison, Judgement, Row, Verdict
 from ert.roofline.differences import Fact, Value
-from ert.roofline.machine import Machine
 from ert.roofline.sides import Kind, Quantity
 from ert.show import units
 from ert.show.grid import Grid
+from ert.show.machines import legend
 from ert.show.sections import Section
 from ert.show.words import listed, plural
-
-MOST = len(ascii_uppercase)
-"""Machines that have a letter."""
 
 PLAIN = (0.1, 10.0)
 """Ratios in between are written with three decimals, so that those near 1 can be told apart."""
@@ -58,23 +55,6 @@ def sections(comparison: Comparison, names: Sequence[str], fail_below: float | N
     return [*found, *_one_sided(comparison, letters)]
 
 
-def legend(machines: Sequence[Machine], names: Sequence[str]) -> tuple[str, ...]:
-    """Return a line a machine: its letter, its name, and where its roofs come from."""
-    return tuple(
-        f"{letter}: {name} ({origin(machine)})"
-        for letter, machine, name in zip(ascii_uppercase, machines, names, strict=False)
-    )
-
-
-def origin(machine: Machine) -> str:
-    """Say where the roofs of a machine come from and of how much of it they are."""
-    if machine.results is None:
-        return f"{'given' if machine.kind == 'given' else 'promised'}, {machine.extent}; {machine.source}"
-    partial = "" if machine.results.complete else ", partial: the sweep was interrupted"
-    started = machine.results.started[:16].replace("T", " ")
-    return f"measured {started} UTC, {machine.extent}{partial}; {machine.source}"
-
-
 def ratio_text(ratio: float) -> str:
     """Write a ratio: ``"0.985"``, ``"34.2"``."""
     return f"{ratio:.3f}" if PLAIN[0] <= ratio < PLAIN[1] else units.number(ratio)
@@ -100,10 +80,13 @@ def _differences(comparison: Comparison, letters: str) -> Section:
         return Section(title, (f"{only}: there are no two hosts, toolchains and settings to compare.",))
     if not comparison.differences:
         return Section(title, ("Nothing: hosts, toolchains and settings are the same.",))
-    rows = tuple(
-        (f"{fact.group}: {_fact_name(fact.name)}", *_fact_values(fact)) for fact in comparison.differences
-    )  # fmt: skip
-    return Section(title, grids=(Grid(("", *letters), rows, texts=1 + len(letters)),))
+    items = tuple(_fact(fact, letters) for fact in comparison.differences)
+    return Section(title, items=items)
+
+
+def _fact(fact: Fact, letters: str) -> str:
+    values = (f"{letter} {value}" for letter, value in zip(letters, _fact_values(fact), strict=True))
+    return f"{fact.group}, {_fact_name(fact.name)}: {'; '.join(values)}"
 
 
 def _fact_name(name: str) -> str:
@@ -186,8 +169,8 @@ def _team(rows: Sequence[Row], title: str, letters: str, width: int) -> Section:
         mine = [row for row in rows if row.key.kind == kind]
         together.append(_grid(mine, letters, range(1, len(letters))))
         for place in range(1, len(letters)):
-            grid = _grid([row for row in mine if row.quantities[0] or row.quantities[place]], letters, [place])
-            apart.append(grid)
+            # What this machine lacks stands in another table, beside a machine that has it.
+            apart.append(_grid([row for row in mine if row.quantities[place]], letters, [place]))
         notes += [note for row in mine if (note := _different_sources(row, letters))]
     fits = all(len(line) <= width for grid in together for line in grid.text(width))
     return Section(title, tuple(notes), grids=tuple(together if fits else apart))
@@ -241,14 +224,14 @@ def _alone(row: Row) -> bool:
 
 
 def _one_sided(comparison: Comparison, letters: str) -> Iterable[Section]:
-    """Yield what only one machine has, by machine."""
+    """Yield what only one machine has, by machine: an item for each kind and team."""
     for place, letter in enumerate(letters):
-        rows = []
+        found: dict[tuple[str, str], list[str]] = {}
         for row in comparison.rows:
             quantity = row.quantities[place]
             if quantity is not None and _alone(row):
-                team = _team_label(comparison, row, place)
-                rows.append((row.key.kind, _label(row), team, _cell(quantity, row)))
-        if rows:
-            grid = Grid(("what", "name", "team", "value"), tuple(rows), texts=3)
-            yield Section(f"Only in {letter}", grids=(grid,))
+                texts = found.setdefault((row.key.kind, _team_label(comparison, row, place)), [])
+                texts.append(f"{_label(row)} {_cell(quantity, row)}")
+        items = tuple(f"{kind}, {team}: {'; '.join(texts)}" for (kind, team), texts in found.items())
+        if items:
+            yield Section(f"Only in {letter}", items=items)

@@ -8,8 +8,9 @@ from ert.roofline.formulas import in_flight
 from ert.roofline.model import MEMORY
 from ert.roofline.predict import Crossing, Forecast, Prediction, Prospect, Workload
 from ert.show import units
-from ert.show.comparison import origin, ratio_text
+from ert.show.comparison import ratio_text
 from ert.show.grid import Grid
+from ert.show.machines import origin
 from ert.show.sections import Section
 from ert.show.words import operation
 
@@ -63,7 +64,7 @@ def _machine(prospect: Prospect, name: str) -> Section:
         (forecast.part.name, *_cells(forecast), units.percent(forecast.total_seconds / prospect.seconds))
         for forecast in prospect.forecasts
     ]
-    header = ("part", "attainable", "bound", "ridge point", "time at least", "share")
+    header = ("part", "attainable", "bound", "ridge", "at least", "share")
     return Section(name, (f"{_capital(origin(prospect.machine))}.",), grids=(Grid(header, tuple(rows)),))
 
 
@@ -81,8 +82,8 @@ def _result(prediction: Prediction, names: Sequence[str]) -> Section:
     ranking = prediction.ranking
     single = len(prediction.workload.parts) == 1
     several = len(ranking) > 1
-    header = ["machine", *(["attainable", "bound", "ridge point"] if single else []), "time at least", "runs a second"]
-    header += ["time / best"] * several
+    header = ["machine", *(["attainable", "bound", "ridge"] if single else []), "at least", "runs/s"]
+    header += ["time/best"] * several
     rows = []
     for place in ranking:
         prospect = prediction.prospects[place]

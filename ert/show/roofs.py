@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ert.errors import InputError
@@ -73,6 +74,14 @@ LARGEST_MARK, SMALLEST_MARK = 8.5, 4.5
 SLOPE_SHOWN, ROOF_SHOWN = 18.0, 25.0
 """How far the chart reaches left of the first ridge point and right of the last, as factors: room for labels."""
 
+PROMISED_DASHES = (0, (4.5, 2))
+
+LARGEST_PART, SMALLEST_PART = 17.0, 3.5
+"""Points: size of the mark of a part that takes all the time, and of one that takes hardly any."""
+
+PARTS_SHOWN = 3.0
+"""How far the chart reaches beyond the parts of a workload, as a factor."""
+
 MOST_APART = 6.0
 """Panels whose highest roofs are further apart have scales of their own: with one scale, all of the lower one's roofs
 would be pressed together."""
@@ -85,6 +94,8 @@ def roofline_figure(
     precisions: Sequence[str] | None = None,
     title: str = "",
     partial: Collection[str] = (),
+    promised: Mapping[str, str] | None = None,
+    marks: Sequence[Mark] = (),
     footnote: str = "",
 ) -> Figure:
     """Draw the roofline chart of one machine, or of several over each other.
@@ -106,6 +117,10 @@ def roofline_figure(
         names each.
     partial : collection of str
         Which of several are of interrupted sweeps; the legend and the footnote say so.
+    promised : mapping of str to str
+        Machines that were not measured, whose roofs are dashed -> what the legend says of them instead of the threads.
+    marks : sequence of Mark
+        Parts of a workload, on the machines' roofs.
     footnote : str
         What else is written below the chart: date, clock.
 
@@ -136,18 +151,20 @@ def roofline_figure(
         also = f" Also measured (--precision): {listed(hidden)}." if hidden else ""
         also += f" {_PARTIAL}" if partial else ""
         put_footnote(figure, f"{_COUNTED_ROOFS if several else _COUNTED}{also}\n{footnote}")
-        bounds = _bounds(panels, chosen)
+        bounds = [_with_room(each, marks) for each in _bounds(panels, chosen)]
         alike = len(set(bounds)) == 1
         rows = figure.subplots(1, len(panels), squeeze=False)
         figure.subplots_adjust(**panel_margins(figure, len(panels)), wspace=0.05 if alike else 0.13)
         for column, (axes, parts) in enumerate(zip(rows[0], panels, strict=True)):
             chart = _Chart(axes, chosen, bounds[column])
             for name, roofline, workers in parts:
-                chart.draw(roofline, workers, colours[name] if several else "")
+                chart.draw(roofline, workers, colours[name] if several else "", dashed=name in (promised or {}))
+            chart.workload(marks, colours if several else {})
             if column == len(panels) - 1:
-                chart.legend(everything, colours if several else {}, partial)
+                chart.legend(everything, colours if several else {}, partial, promised or {})
             for name, roofline, workers in parts:
                 chart.label(roofline, workers, colours[name] if several else "")
+            chart.label_workload(marks)
             if column == 0:
                 axes.set_ylabel(f"Performance ({', '.join(f'G{unit}/s' for unit in counted)})")
             elif alike:
@@ -155,6 +172,20 @@ def roofline_figure(
             if len(panels) > 1:
                 axes.set_title(parts[0][2].label, loc="left", fontsize=12.0, color=INK)
     return figure
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A part of a workload under the roofs of a machine.
+
+    ``rate`` is attainable FLOP/s at ``intensity`` FLOP/byte, ``share`` its part of the machine's time.
+    """
+
+    machine: str
+    name: str
+    intensity: float
+    rate: float
+    share: float
 
 
 Part = tuple[str, Roofline, Team]
@@ -233,6 +264,17 @@ def _bounds(panels: Sequence[Sequence[Part]], precisions: Sequence[str]) -> list
         bottom = min(low for _, _, low, _ in found)
         found = [(left, right, bottom, max(tops)) for _ in found]
     return found
+
+
+def _with_room(bounds: Bounds, marks: Sequence[Mark]) -> Bounds:
+    """Return limits that hold the parts of a workload too."""
+    left, right, bottom, top = bounds
+    return (
+        min([left, *(mark.intensity / PARTS_SHOWN for mark in marks)]),
+        max([right, *(mark.intensity * PARTS_SHOWN for mark in marks)]),
+        min([bottom, *(mark.rate / PARTS_SHOWN for mark in marks)]),
+        top,
+    )
 
 
 def _limits(part: Part, precisions: Sequence[str]) -> tuple[float, float, float, float, float]:
@@ -329,8 +371,9 @@ class _Chart:
         self._left, self._right = left, right
         self._pen = Pen(axes)
 
-    def draw(self, roofline: Roofline, team: Team, colour: str) -> None:
+    def draw(self, roofline: Roofline, team: Team, colour: str, *, dashed: bool = False) -> None:
         """Draw the lines and marks of one machine; `colour` is the machine's where several are drawn."""
+        look: dict[str, Any] = {"linewidth": 2.4, "linestyle": PROMISED_DASHES if dashed else "-"}
         peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
         mixes = [] if colour else _above(roofline, team, self._precisions)
         top = _top(peaks, slopes, mixes)
@@ -341,9 +384,9 @@ class _Chart:
         for mix in mixes:
             self._level(mix, steepest, f"above {mix.name}", color=INK, linewidth=1.2, linestyle=ABOVE_DASHES)
         for slope in slopes:
-            self._slope(slope, top, f"roof {slope.name}", color=colour or level_colour(slope.level), linewidth=2.4)
+            self._slope(slope, top, f"roof {slope.name}", color=colour or level_colour(slope.level), **look)
         for peak in peaks:
-            self._level(peak, steepest, f"roof {peak.name}", color=colour or INK, linewidth=2.4)
+            self._level(peak, steepest, f"roof {peak.name}", color=colour or INK, **look)
         if not colour:
             self._measured(roofline, team)
         for ridge in self._ridges(roofline, team):
@@ -352,13 +395,40 @@ class _Chart:
             name = f"mark {ridge.compute.name} {ridge.memory.name}"
             self._pen.mark(place, marker="o", markersize=5.0, name=name, **look)
 
-    def legend(self, parts: Sequence[Part], colours: Mapping[str, str], partial: Collection[str]) -> None:
+    def workload(self, marks: Sequence[Mark], colours: Mapping[str, str]) -> None:
+        """Draw the parts of a workload, large ones first so that small ones stay to be seen."""
+        for place in dict.fromkeys(mark.intensity for mark in marks):
+            self._axes.axvline(place, color=SOFT, linewidth=0.7, linestyle=(0, (1, 2)), zorder=1.5)
+        for mark in sorted(marks, key=lambda mark: -mark.share):
+            self._pen.mark(
+                (mark.intensity, mark.rate / GIGA), marker="o", color=colours.get(mark.machine, INK),
+                markersize=max(SMALLEST_PART, LARGEST_PART * math.sqrt(mark.share)), markeredgecolor="white",
+                alpha=0.75, zorder=7, name=f"part {mark.name} {mark.machine}",
+            )  # fmt: skip
+
+    def label_workload(self, marks: Sequence[Mark]) -> None:
+        """Write the names of the parts beside their intensities, where there is room."""
+        named: dict[float, list[str]] = {}
+        for mark in sorted(marks, key=lambda mark: -mark.share):
+            names = named.setdefault(mark.intensity, [])
+            if mark.name not in names:
+                names.append(mark.name)
+        for intensity, names in named.items():
+            self._pen.beside(intensity, ", ".join(names[:MOST_NAMES]), f"label {names[0]}", color=SOFT)
+
+    def legend(
+        self,
+        parts: Sequence[Part],
+        colours: Mapping[str, str],
+        partial: Collection[str],
+        promised: Mapping[str, str],
+    ) -> None:
         """Explain marks and colours in the corner that a roofline leaves empty."""
         from matplotlib.lines import Line2D
 
         proxies = [
-            Line2D([], [], color=colours[name], linewidth=2.4,
-                   label=f"{name}, {team.label}{', partial' if name in partial else ''}")
+            Line2D([], [], color=colours[name], linewidth=2.4, linestyle=PROMISED_DASHES if name in promised else "-",
+                   label=f"{name}, {promised.get(name, team.label)}{', partial' if name in partial else ''}")
             for name, _, team in parts
             if name in colours
         ]  # fmt: skip

@@ -25,6 +25,22 @@ def width_words(roof: ComputeRoof) -> str:
     return width(roof.vector_bits, roof.precision)
 
 
+def minute(started: str) -> str:
+    """Write a time of a sweep to the minute: ``"2026-11-29 22:45"``; what is no time stays as it is."""
+    return started[: len("2026-11-29T22:45")].replace("T", " ") if started.endswith("Z") else started
+
+
+def told_apart(names: Sequence[str], *details: Sequence[object]) -> list[str] | None:
+    """Return names that differ: as they are, else with the first detail that tells all apart; None if none does."""
+    if len(set(names)) == len(names):
+        return list(names)
+    for detail in details:
+        found = [f"{name}, {more}" for name, more in zip(names, detail, strict=True)]
+        if len(set(found)) == len(found):
+            return found
+    return None
+
+
 def levels(names: Iterable[str]) -> list[str]:
     """Return levels without repetition, nearest to the core first: L1, L2, ..., then memories as they came."""
     found = list(dict.fromkeys(names))
