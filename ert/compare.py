@@ -43,6 +43,8 @@ def main(arguments: Sequence[str]) -> int:
     from ert.show.machines import machine_names
 
     names = machine_names(machines)
+    if options.output is not None:
+        _draw(machines, names, options.output)
     if options.json:
         from ert.records.comparison import comparison_document
 
@@ -54,8 +56,6 @@ def main(arguments: Sequence[str]) -> int:
         width = shutil.get_terminal_size((WIDTH, 24)).columns
         found = sections(comparison, names, options.fail_below, width)
         print(as_markdown(found) if options.markdown else as_text(found, width))
-    if options.output is not None:
-        _draw(machines, names, options.output)
     failed = options.fail_below is not None and comparison.fallen(options.fail_below)
     return CHECK_FAILED if failed else FINE
 

@@ -51,6 +51,8 @@ def main(arguments: Sequence[str]) -> int:
     from ert.show.machines import machine_names
 
     names = machine_names(machines)
+    if options.output is not None:
+        _draw(prediction, names, options.output)
     if options.json:
         from ert.records.prediction import prediction_document
 
@@ -60,8 +62,6 @@ def main(arguments: Sequence[str]) -> int:
         from ert.show.sections import as_text
 
         print(as_text(sections(prediction, names, latency), shutil.get_terminal_size((WIDTH, 24)).columns))
-    if options.output is not None:
-        _draw(prediction, names, options.output)
     return FINE
 
 
@@ -99,11 +99,16 @@ def _workload(options: Namespace) -> Workload:
     if missing:
         raise InputError(f"{missing[0]} is missing: name the file of a workload, or give {', '.join(needed)}")
     from ert.records.workloads import calculation
+    from ert.roofline.predict import Part
+    from ert.show import units
     from ert.show.amounts import parse_amount
+    from ert.show.words import operation
 
     flop = parse_amount(options.flop, ("FLOP", "OP"), "--flop")
     traffic = parse_amount(options.bytes, ("B",), "--bytes")
-    return calculation(flop, traffic, options.precision, options.level or "", options.unit or "")
+    name = f"{units.short(flop)}{operation(options.precision)} on {units.short(traffic)}B, {options.precision}"
+    part = Part("computation", flop, traffic, options.precision, level=options.level or "", unit=options.unit or "")
+    return calculation(name, part)
 
 
 def _is_result(argument: str) -> bool:
@@ -126,7 +131,7 @@ def _of_result(argument: str) -> Workload:
     from ert.roofline.place import place
     from ert.roofline.predict import workload_of
 
-    return workload_of(argument, place(results, fit(results)))
+    return workload_of(f"kernels of {results.host.name}", place(results, fit(results)))
 
 
 def _machine(argument: str) -> Machine:

@@ -12,6 +12,8 @@ from ert.roofline.predict import Part, Workload
 LARGEST_COUNT = 1e30
 """FLOP and bytes of a part are below this: far above what any machine ever did, and sums of many are still finite."""
 
+WHY_NOT_ZERO = "without both FLOP and bytes there is no arithmetic intensity"
+
 EXAMPLE = 'write [[part]] and below it name = "...", flop = ..., bytes = ... and precision = "..."'
 
 
@@ -39,21 +41,18 @@ def load_workload(path: Path) -> Workload:
     return Workload(name, tuple(parts))
 
 
-def calculation(flop: float, traffic: float, precision: str, level: str = "", unit: str = "") -> Workload:
-    """Return a workload of one part from numbers on the command line.
+def calculation(name: str, part: Part) -> Workload:
+    """Return a workload of one part whose numbers come from the command line.
 
     Raises
     ------
     InputError
         If FLOP or bytes are not above 0.
     """
-    for option, value in (("--flop", flop), ("--bytes", traffic)):
+    for option, value in (("--flop", part.flop), ("--bytes", part.traffic)):
         if not 0 < value < LARGEST_COUNT:
             raise InputError(f"{option}: expected a number above 0, found {value:g}; {WHY_NOT_ZERO}")
-    return Workload("calculation", (Part("calculation", flop, traffic, precision, level=level, unit=unit),))
-
-
-WHY_NOT_ZERO = "without both FLOP and bytes there is no arithmetic intensity"
+    return Workload(name, (part,))
 
 
 def _part(table: Table) -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,7 +12,7 @@ from ert.errors import InputError
 from ert.roofline import formulas
 from ert.roofline.machine import Machine, Peak, Slope, combined, differs
 from ert.roofline.model import MEMORY
-from ert.roofline.place import Placement
+from ert.roofline.place import Placement, fastest_rungs
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,25 +249,34 @@ def crossing(
 def workload_of(name: str, placements: Sequence[Placement]) -> Workload:
     """Return the kernels of a result as a workload: each once, with the largest team that ran it.
 
-    Kernels without FLOP or without traffic are left out, and a note says which.
+    Of implementations of one algorithm only the fastest counts. Kernels without FLOP or without traffic are left out,
+    and a note says which.
+
+    Raises
+    ------
+    InputError
+        If nothing remains.
     """
     most = max((placement.case.team.threads for placement in placements), default=0)
+    chosen = fastest_rungs(placement for placement in placements if placement.case.team.threads == most)
+    short = Counter(_short(placement) for placement in chosen)
     parts: dict[str, Part] = {}
     skipped = []
-    for placement in placements:
-        if placement.case.team.threads != most:
-            continue
-        label = placement.label
-        traffic = placement.work.traffic_bytes(placement.level)
-        if not placement.work.flop or not traffic:
-            skipped.append(label)
+    for placement in chosen:
+        label = _short(placement) if short[_short(placement)] == 1 else placement.label
+        flop, traffic = placement.work.flop, placement.work.traffic_bytes(placement.level)
+        if flop and traffic:
+            parts.setdefault(label, Part(label, flop, traffic, placement.case.precision, level=placement.level))
         else:
-            flop, level = placement.work.flop, placement.level
-            parts.setdefault(label, Part(label, flop, traffic, placement.case.precision, level=level))
+            skipped.append(label)
     if not parts:
-        raise InputError(f"{name}: the result holds no kernel with FLOP and traffic, so that it is no workload")
+        raise InputError(f"{name}: no kernel with FLOP and traffic, so that it is no workload; name a workload's file")
     note = f"Left out, because they have no FLOP or no traffic: {', '.join(skipped)}."
     return Workload(name, tuple(parts.values()), (note,) if skipped else ())
+
+
+def _short(placement: Placement) -> str:
+    return f"{placement.kernel.name} {placement.size}".rstrip()
 
 
 def without_unknown_levels(workload: Workload, machines: Sequence[Machine]) -> Workload:

@@ -123,11 +123,12 @@ def _measured(roofline: Roofline, whole: str, mixes: Mapping[str, str], revision
         if peak.headline:
             key = Key("compute roof", peak.team.name, peak.precision, key.unit, precision=peak.precision)
             yield key, _quantity(peak.rate, peak.name, "compute roof", revisions)
-    for slope in _best(roof for roof in roofline.memory if roof.verified):
+    # The other count of bytes is of the same samples: its ratio would say the same twice.
+    for slope in _best(roof for roof in roofline.memory if roof.verified and roof.bytes_counted == "program"):
         key = Key("access mix", slope.team.name, slope.name, "byte/s", level=slope.level)
         yield key, _quantity(slope.rate, slope.name, "access mix", revisions)
         wanted = mixes.get(slope.level, "") if slope.team.name == whole else ""
-        if (slope.mix == wanted and slope.bytes_counted == "program") if wanted else slope.headline:
+        if slope.mix == wanted if wanted else slope.headline:
             key = Key("memory roof", slope.team.name, slope.level, "byte/s", level=slope.level)
             yield key, _quantity(slope.rate, slope.name, "memory roof", revisions)
     for access in roofline.random_access:

@@ -11,7 +11,7 @@ from ert.roofline.machine import ANY, Machine, Peak, Slope, largest_team
 from ert.roofline.model import ComputeRoof, Estimate, MemoryRoof, RidgePoint, Roofline, Team
 from ert.roofline.predict import Prediction
 from ert.show.figures import roofline_figure
-from ert.show.roofs import Mark
+from ert.show.parts import Mark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ EVERYTHING = Team("all", (), 1)
 
 WHAT_PROMISES = "Dashed: promised, not measured."
 
-WHAT_MARKS = "A mark is what the roofs allow a part of the workload; its area is its share of the time on that machine."
+WHAT_MARKS = "A mark is what the roofs allow a part of the workload; its area and the bar are its share of the time."
 
 
 def overlay_figure(machines: Sequence[Machine], names: Sequence[str], title: str) -> Figure:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ert.errors import InputError
@@ -20,6 +19,7 @@ from ert.roofline.model import (
 )
 from ert.show import units
 from ert.show.labels import Point
+from ert.show.parts import Bounds, Mark, distribution, draw, label, with_room
 from ert.show.pen import (
     GIGA,
     INK,
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 """One a precision, in the order of the roofline."""
+
+HEIGHTS: Mapping[bool, dict[str, Any]] = {False: {}, True: {"height_ratios": (5.0, 1.0)}}
+"""Of the chart, and of the distribution of a workload below it."""
 
 WIDE = (13.0, 6.8)
 """Inches of a chart, and of two beside or over each other: both fill a slide."""
@@ -74,13 +77,9 @@ LARGEST_MARK, SMALLEST_MARK = 8.5, 4.5
 SLOPE_SHOWN, ROOF_SHOWN = 18.0, 25.0
 """How far the chart reaches left of the first ridge point and right of the last, as factors: room for labels."""
 
+INTENSITY = "Arithmetic intensity (FLOP/byte)"
+
 PROMISED_DASHES = (0, (4.5, 2))
-
-LARGEST_PART, SMALLEST_PART = 17.0, 3.5
-"""Points: size of the mark of a part that takes all the time, and of one that takes hardly any."""
-
-PARTS_SHOWN = 3.0
-"""How far the chart reaches beyond the parts of a workload, as a factor."""
 
 MOST_APART = 6.0
 """Panels whose highest roofs are further apart have scales of their own: with one scale, all of the lower one's roofs
@@ -151,48 +150,36 @@ def roofline_figure(
         also = f" Also measured (--precision): {listed(hidden)}." if hidden else ""
         also += f" {_PARTIAL}" if partial else ""
         put_footnote(figure, f"{_COUNTED_ROOFS if several else _COUNTED}{also}\n{footnote}")
-        bounds = [_with_room(each, marks) for each in _bounds(panels, chosen)]
+        bounds = [with_room(each, marks) for each in _bounds(panels, chosen)]
         alike = len(set(bounds)) == 1
-        rows = figure.subplots(1, len(panels), squeeze=False)
-        figure.subplots_adjust(**panel_margins(figure, len(panels)), wspace=0.05 if alike else 0.13)
+        rows = figure.subplots(2 if marks else 1, len(panels), squeeze=False, sharex="col", **HEIGHTS[bool(marks)])
+        figure.subplots_adjust(**panel_margins(figure, len(panels)), wspace=0.05 if alike else 0.13, hspace=0.06)
         for column, (axes, parts) in enumerate(zip(rows[0], panels, strict=True)):
             chart = _Chart(axes, chosen, bounds[column])
             for name, roofline, workers in parts:
                 chart.draw(roofline, workers, colours[name] if several else "", dashed=name in (promised or {}))
-            chart.workload(marks, colours if several else {})
+            draw(axes, chart.pen, marks, colours if several else {})
             if column == len(panels) - 1:
                 chart.legend(everything, colours if several else {}, partial, promised or {})
             for name, roofline, workers in parts:
                 chart.label(roofline, workers, colours[name] if several else "")
-            chart.label_workload(marks)
+            label(chart.pen, marks)
             if column == 0:
                 axes.set_ylabel(f"Performance ({', '.join(f'G{unit}/s' for unit in counted)})")
             elif alike:
                 axes.tick_params(labelleft=False)
+            if marks:
+                axes.set_xlabel("")
+                axes.tick_params(labelbottom=False)
+                distribution(rows[1][column], marks, colours if several else {})
+                rows[1][column].set_xlabel(INTENSITY)
             if len(panels) > 1:
                 axes.set_title(parts[0][2].label, loc="left", fontsize=12.0, color=INK)
     return figure
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A part of a workload under the roofs of a machine.
-
-    ``rate`` is attainable FLOP/s at ``intensity`` FLOP/byte, ``share`` its part of the machine's time.
-    """
-
-    machine: str
-    name: str
-    intensity: float
-    rate: float
-    share: float
-
-
 Part = tuple[str, Roofline, Team]
 """A machine's name, its roofline and the team that is drawn of it."""
-
-Bounds = tuple[float, float, float, float]
-"""Left, right in FLOP/byte and bottom, top in FLOP/s."""
 
 
 def _panels(rooflines: Sequence[tuple[str, Roofline]], team: str | None) -> list[list[Part]]:
@@ -264,17 +251,6 @@ def _bounds(panels: Sequence[Sequence[Part]], precisions: Sequence[str]) -> list
         bottom = min(low for _, _, low, _ in found)
         found = [(left, right, bottom, max(tops)) for _ in found]
     return found
-
-
-def _with_room(bounds: Bounds, marks: Sequence[Mark]) -> Bounds:
-    """Return limits that hold the parts of a workload too."""
-    left, right, bottom, top = bounds
-    return (
-        min([left, *(mark.intensity / PARTS_SHOWN for mark in marks)]),
-        max([right, *(mark.intensity * PARTS_SHOWN for mark in marks)]),
-        min([bottom, *(mark.rate / PARTS_SHOWN for mark in marks)]),
-        top,
-    )
 
 
 def _limits(part: Part, precisions: Sequence[str]) -> tuple[float, float, float, float, float]:
@@ -364,12 +340,12 @@ class _Chart:
     def __init__(self, axes: Axes, precisions: Sequence[str], bounds: Bounds) -> None:
         left, right, bottom, top = bounds
         axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom / GIGA, top / GIGA))
-        axes.set_xlabel("Arithmetic intensity (FLOP/byte)")
+        axes.set_xlabel(INTENSITY)
         decimal_ticks(axes.xaxis, left, right)
         decimal_ticks(axes.yaxis, bottom / GIGA, top / GIGA)
         self._axes, self._precisions = axes, precisions
         self._left, self._right = left, right
-        self._pen = Pen(axes)
+        self.pen = Pen(axes)
 
     def draw(self, roofline: Roofline, team: Team, colour: str, *, dashed: bool = False) -> None:
         """Draw the lines and marks of one machine; `colour` is the machine's where several are drawn."""
@@ -393,28 +369,7 @@ class _Chart:
             place = (ridge.intensity, ridge.compute.rate.best / GIGA)
             look = {"color": colour or level_colour(ridge.memory.level), "markerfacecolor": "white", "zorder": 6}
             name = f"mark {ridge.compute.name} {ridge.memory.name}"
-            self._pen.mark(place, marker="o", markersize=5.0, name=name, **look)
-
-    def workload(self, marks: Sequence[Mark], colours: Mapping[str, str]) -> None:
-        """Draw the parts of a workload, large ones first so that small ones stay to be seen."""
-        for place in dict.fromkeys(mark.intensity for mark in marks):
-            self._axes.axvline(place, color=SOFT, linewidth=0.7, linestyle=(0, (1, 2)), zorder=1.5)
-        for mark in sorted(marks, key=lambda mark: -mark.share):
-            self._pen.mark(
-                (mark.intensity, mark.rate / GIGA), marker="o", color=colours.get(mark.machine, INK),
-                markersize=max(SMALLEST_PART, LARGEST_PART * math.sqrt(mark.share)), markeredgecolor="white",
-                alpha=0.75, zorder=7, name=f"part {mark.name} {mark.machine}",
-            )  # fmt: skip
-
-    def label_workload(self, marks: Sequence[Mark]) -> None:
-        """Write the names of the parts beside their intensities, where there is room."""
-        named: dict[float, list[str]] = {}
-        for mark in sorted(marks, key=lambda mark: -mark.share):
-            names = named.setdefault(mark.intensity, [])
-            if mark.name not in names:
-                names.append(mark.name)
-        for intensity, names in named.items():
-            self._pen.beside(intensity, ", ".join(names[:MOST_NAMES]), f"label {names[0]}", color=SOFT)
+            self.pen.mark(place, marker="o", markersize=5.0, name=name, **look)
 
     def legend(
         self,
@@ -451,7 +406,7 @@ class _Chart:
                        label="ridge point, FLOP/byte")
             )  # fmt: skip
         if proxies:
-            self._pen.legend(proxies, "lower right")
+            self.pen.legend(proxies, "lower right")
 
     def label(self, roofline: Roofline, team: Team, colour: str) -> None:
         """Write the names and values, those with the least choice of places first."""
@@ -462,7 +417,7 @@ class _Chart:
         for peak in peaks:
             text = f"{peak.name}  {units.rate(peak.rate.best, operation(peak.precision))}"
             start, end = self._level_ends(peak.rate.best, steepest)
-            self._pen.along(start, end, text, f"label {peak.name}", color=darker(colour or INK), from_end=True)
+            self.pen.along(start, end, text, f"label {peak.name}", color=darker(colour or INK), from_end=True)
         for mix in mixes:
             text = f"{mix.precision} {mix.instructions}  {units.rate(mix.rate.best, operation(mix.precision))}"
             self._beside_its_line(mix, steepest, text, INK, BESIDE_LIMIT)
@@ -471,7 +426,7 @@ class _Chart:
             text = f"{slope.name}  {units.rate(slope.rate.best, 'B')}"
             start, end = self._slope_ends(slope.rate.best, top)
             shade = darker(colour or level_colour(slope.level))
-            self._pen.along(start, end, text, f"label {slope.name}", color=shade)
+            self.pen.along(start, end, text, f"label {slope.name}", color=shade)
         if not colour:
             self._label_ceilings(roofline, team, steepest, [roof.rate.best for roof in (*peaks, *mixes)])
 
@@ -490,7 +445,7 @@ class _Chart:
             text = (f"{ridge.memory.level} " if colour else "") + units.number(ridge.intensity)
             place = (ridge.intensity, ridge.compute.rate.best / GIGA)
             name = f"ridge {ridge.compute.name} {ridge.memory.name}"
-            if self._pen.around(place, text, name, color=darker(colour or level_colour(ridge.memory.level))):
+            if self.pen.around(place, text, name, color=darker(colour or level_colour(ridge.memory.level))):
                 labelled.append(ridge)
 
     # ------------------------------------------------------------------------------------------ lines
@@ -502,14 +457,14 @@ class _Chart:
         return (start, start * rate / GIGA), (end, end * rate / GIGA)
 
     def _slope(self, roof: MemoryRoof, top: float, name: str, **look: Any) -> None:
-        self._pen.line(*self._slope_ends(roof.rate.best, top), name, **look)
+        self.pen.line(*self._slope_ends(roof.rate.best, top), name, **look)
 
     def _level_ends(self, rate: float, steepest: float) -> tuple[Point, Point]:
         """Return where the line of a peak leaves the steepest slope, and the right edge."""
         return (rate / steepest if steepest else self._left, rate / GIGA), (self._right, rate / GIGA)
 
     def _level(self, roof: ComputeRoof, steepest: float, name: str, **look: Any) -> None:
-        self._pen.line(*self._level_ends(roof.rate.best, steepest), name, **look)
+        self.pen.line(*self._level_ends(roof.rate.best, steepest), name, **look)
 
     def _ceilings(self, roofline: Roofline, team: Team, steepest: float) -> None:
         for roof in _ceilings(roofline, team, self._precisions):
@@ -538,7 +493,7 @@ class _Chart:
         shrinks = (LARGEST_MARK - SMALLEST_MARK) / max(1, len(order) - 1)
         for point in sorted(shown, key=lambda point: order.index(point.level)):
             colour = level_colour(point.level)
-            self._pen.mark(
+            self.pen.mark(
                 (point.intensity, point.flop_rate.best / GIGA),
                 marker=self._marker(point.precision),
                 # Under the compute roof the levels meet: smaller ones on larger ones leave a ring of each to see.
@@ -585,7 +540,7 @@ class _Chart:
     def _beside_its_line(self, roof: ComputeRoof, steepest: float, text: str, color: str, limit: float) -> bool:
         """Write a small label next to a thin line, where it cannot be taken for another line's; False without room."""
         start, end = self._level_ends(roof.rate.best, steepest)
-        return self._pen.along(
+        return self.pen.along(
             start, end, text, f"label {roof.name}", color=color, size=SMALL_POINTS, gap=3.0, from_end=True, rows=1,
             limit=limit,
         )  # fmt: skip
