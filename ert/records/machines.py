@@ -24,8 +24,8 @@ def find(machine: str) -> Sheet:
     Parameters
     ----------
     machine : str
-        Name of a sheet that ships with the tool (``"nvidia-h100-sxm"``), one of its aliases, or its title, in any case;
-        or the path of a TOML file.
+        Name of a sheet that ships with the tool (``"nvidia-h100-sxm"``), one of its aliases, its title, or parts of the
+        title that no other has, in any case; or the path of a TOML file.
 
     Raises
     ------
@@ -43,6 +43,11 @@ def find(machine: str) -> Sheet:
             return sheet
     if Path(machine).is_file():
         return load(Path(machine))
+    holding = [sheet for sheet in everything() if name and all(word in sheet.title.lower() for word in name.split())]
+    if len(holding) == 1:
+        return holding[0]
+    if holding:
+        raise InputError(f"{machine!r} could be {', '.join(sheet.name for sheet in holding)}; name one of them")
     hint = near(name, names()) or "python -m ert.validate --list shows the names"
     raise InputError(f"no machine sheet is called {machine!r}; {hint}, and a sheet of your own is given by its path")
 

@@ -9,7 +9,7 @@ from typing import Literal
 from ert.roofline.differences import Fact, differences
 from ert.roofline.machine import Machine, combined, differs, largest_team
 from ert.roofline.model import Roofline
-from ert.roofline.place import Placement
+from ert.roofline.placement import Placement
 from ert.roofline.sides import Key, Kind, Quantity, Side, side
 
 ORDER: tuple[Kind, ...] = (

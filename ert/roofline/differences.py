@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ert.roofline.machine import Machine, clock_hz
+from ert.roofline.clocks import clock_hz
+from ert.roofline.machine import Machine
 from ert.roofline.model import ComputeRoof, Host, MemoryRoof, Results, Roofline, Toolchain
 
 Value = str | int | float | bool | None

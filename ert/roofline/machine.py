@@ -235,14 +235,3 @@ def _main(bandwidth: float | None, kind: str) -> tuple[Slope, ...]:
     """Return the roof of main memory; stacked memory is DRAM too, so that all machines have it at one level."""
     name = f"{MEMORY} ({kind})" if kind else MEMORY
     return () if bandwidth is None else (Slope(MEMORY, "", name, bandwidth),)
-
-
-def clock_hz(roofline: Roofline, team: Team) -> float | None:
-    """Return the core clock in hertz that the rates of a team were made at; None where it was not measured.
-
-    The rate of a compute roof per second over its rate per cycle and core; a headline roof speaks first.
-    """
-    for roof in sorted(roofline.compute, key=lambda roof: not roof.headline):
-        if roof.team == team and roof.rate.per_cycle:
-            return roof.rate.best / (roof.rate.per_cycle * team.cores)
-    return None

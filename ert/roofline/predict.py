@@ -12,7 +12,8 @@ from ert.errors import InputError
 from ert.roofline import formulas
 from ert.roofline.machine import Machine, Peak, Slope, combined, differs
 from ert.roofline.model import MEMORY
-from ert.roofline.place import Placement, fastest_rungs
+from ert.roofline.place import fastest_rungs
+from ert.roofline.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from typing import Literal, TypeVar
 from ert.roofline.formulas import ridge
 from ert.roofline.machine import Machine, allowance
 from ert.roofline.model import ComputeRoof, Estimate, MemoryRoof, Roofline
-from ert.roofline.place import Placement
+from ert.roofline.placement import Placement
+from ert.roofline.quantities import operation
 
 Kind = Literal[
     "compute roof", "memory roof", "ridge point", "ceiling", "access mix", "random access", "latency", "kernel"
@@ -97,11 +98,6 @@ Item = tuple[Key, Quantity]
 Revisions = Mapping[str, tuple[int, ...]]
 
 
-def rate_unit(precision: str) -> str:
-    """Return the unit of a compute rate: ``"OP/s"`` for integers, else ``"FLOP/s"``."""
-    return "OP/s" if precision.startswith(("int", "uint")) else "FLOP/s"
-
-
 def _promised(machine: Machine, whole: str) -> Iterator[Item]:
     for precision in machine.precisions:
         best = machine.peak(precision)
@@ -109,7 +105,7 @@ def _promised(machine: Machine, whole: str) -> Iterator[Item]:
             if peak.precision == precision:
                 kind: Kind = "compute roof" if peak == best else "ceiling"
                 name = precision if peak == best else peak.name
-                key = Key(kind, whole, name, rate_unit(precision), precision=precision)
+                key = Key(kind, whole, name, f"{operation(precision)}/s", precision=precision)
                 yield key, Quantity(peak.rate, peak.spread, peak.name)
     for slope in machine.slopes:
         key = Key("memory roof", whole, slope.level, "byte/s", level=slope.level)
@@ -118,7 +114,7 @@ def _promised(machine: Machine, whole: str) -> Iterator[Item]:
 
 def _measured(roofline: Roofline, whole: str, mixes: Mapping[str, str], revisions: Revisions) -> Iterator[Item]:
     for peak in _best(roof for roof in roofline.compute if roof.verified):
-        key = Key("ceiling", peak.team.name, peak.name, rate_unit(peak.precision), precision=peak.precision)
+        key = Key("ceiling", peak.team.name, peak.name, f"{operation(peak.precision)}/s", precision=peak.precision)
         yield key, _quantity(peak.rate, peak.name, "ceiling", revisions)
         if peak.headline:
             key = Key("compute roof", peak.team.name, peak.precision, key.unit, precision=peak.precision)
@@ -157,7 +153,7 @@ def _kernels(placements: Iterable[Placement], revisions: Revisions) -> Iterator[
         if rate is None:
             continue
         name = placement.label
-        unit = rate_unit(case.precision) if placement.flop_rate else "byte/s"
+        unit = f"{operation(case.precision)}/s" if placement.flop_rate else "byte/s"
         key = Key("kernel", case.team.name, name, unit, case.precision, placement.level)
         yield key, Quantity(rate.best, allowance(rate), name, revisions.get(case.probe, ()))
 

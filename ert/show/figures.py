@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ert.errors import InputError
-from ert.roofline.machine import clock_hz
+from ert.roofline.clocks import clock_hz
 from ert.roofline.model import (
     Results,
     Roofline,

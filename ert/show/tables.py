@@ -6,8 +6,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from ert.roofline.clocks import clock_hz
 from ert.roofline.fit import PURE
-from ert.roofline.machine import clock_hz
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
 from ert.roofline.statistics import REPEATS_WITHIN, SLOW_ROUND
 from ert.show import irregular, units
