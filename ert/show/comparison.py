@@ -156,8 +156,9 @@ def _team_label(comparison: Comparison, row: Row, place: int) -> str:
 
 
 def _team_title(labels: Sequence[str | None], letters: str) -> str:
-    if len(set(labels)) == 1 and labels[0]:
-        return labels[0]
+    known = {label for label in labels if label}
+    if len(known) == 1:
+        return known.pop()
     return ", ".join(f"{letter}: {label}" for letter, label in zip(letters, labels, strict=True) if label)
 
 

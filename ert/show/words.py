@@ -31,11 +31,12 @@ def minute(started: str) -> str:
 
 
 def told_apart(names: Sequence[str], *details: Sequence[object]) -> list[str] | None:
-    """Return names that differ: as they are, else with the first detail that tells all apart; None if none does."""
+    """Return names that differ: those that are alike get the first detail that tells all apart; None if none does."""
     if len(set(names)) == len(names):
         return list(names)
     for detail in details:
-        found = [f"{name}, {more}" for name, more in zip(names, detail, strict=True)]
+        pairs = zip(names, detail, strict=True)
+        found = [f"{name}, {more}" if names.count(name) > 1 else name for name, more in pairs]
         if len(set(found)) == len(found):
             return found
     return None
