@@ -28,12 +28,9 @@ from ert.roofline.model import (
     Roofline,
     Team,
 )
-from ert.roofline.statistics import rates
+from ert.roofline.statistics import ABOVE_ROOF, rates
 
 __all__ = ["MEMORY", "curve_measurements", "describe", "fit", "rates", "traffic_is_known"]
-
-ABOVE_ROOF = 1.03
-"""A point this far above its roof is remarked upon; less is within what two measurements differ by."""
 
 PURE = ("fma", "dot")
 """Arithmetic that the roof of a precision is known by; where there is none of these, a multiplication and an addition.
@@ -220,7 +217,8 @@ def _memory_roofs(measurement: Measurement, curves: Iterable[Curve]) -> list[Mem
     """Return the roofs of one access mix at one level: counted in program bytes and, where it differs, in traffic."""
     case, work = measurement.case, measurement.work
     counts: list[tuple[BytesCounted, int]] = [("program", work.program_bytes)]
-    if work.traffic_bytes(case.level) != work.program_bytes:
+    # A foreign file may count none, of which there is no rate.
+    if work.traffic_bytes(case.level) not in (0, work.program_bytes):
         counts.append(("traffic", work.traffic_bytes(case.level)))
     plateau = _plateau(case.team, case.level, curves)
     return [
