@@ -80,7 +80,8 @@ def recognise(host: Host, cores: Sequence[CoreSheet], cpus: Sequence[CpuSheet]) 
             doubts += doubt
     model = f"the model name {host.cpu_model!r} belongs to no sheet" if host.cpu_model else "the model name is hidden"
     if not groups:
-        return Recognised(None, (), f"not recognised: {model}, and no core's sheet has {_identity(host)}")
+        how = f"not recognised: {model}, and no core's sheet has {_identity(host)}; a sheet can be named, or written"
+        return Recognised(None, (), how)
     how = f"its core is recognised by {_identity(host)}; {model}"
     return Recognised(None, tuple(groups), how, tuple(dict.fromkeys(doubts)))
 
@@ -168,10 +169,13 @@ def _count(host: Host, kind: str) -> int:
 
 
 def team_kinds(host: Host, cpus: Iterable[int]) -> dict[str, int]:
-    """Return how many physical cores of each kind a choice of logical CPUs belongs to."""
+    """Return how many physical cores of each kind a choice of logical CPUs belongs to.
+
+    CPUs of a host that lists none of them count as cores of one kind without a name.
+    """
     by_id = {cpu.id: cpu for cpu in host.cpus}
     chosen = {(by_id[cpu].kind, by_id[cpu].core) for cpu in cpus if cpu in by_id}
     found: dict[str, int] = {}
     for kind, _ in sorted(chosen):
         found[kind] = found.get(kind, 0) + 1
-    return found
+    return found or {"": len(set(cpus))}

@@ -10,7 +10,7 @@ from ert.roofline.checks import Check, Factor
 from ert.roofline.recognise import Recognised
 from ert.roofline.sheet import AcceleratorSheet, Clock, CoreSheet, CpuSheet, Sheet
 from ert.show import units
-from ert.show.words import operation
+from ert.show.words import operation, plural
 
 NAME, FIGURE, RATIO = 30, 14, 7
 """Widths of the columns; the verdict takes what is left of 80."""
@@ -145,8 +145,8 @@ def _verdict(counts: dict[str, int], tolerance: float) -> list[str]:
     total = sum(count for name, count in counts.items() if name != "failed")
     parts = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "failed" and count)
     failed = counts["failed"]
-    end = "No check failed" if not failed else f"{failed} check{'s' if failed > 1 else ''} FAILED"
-    return _wrapped(f"{total} checks: {parts}. {end} (rates may differ by {units.percent(tolerance)}).")
+    end = "No check failed" if not failed else f"{plural(failed, 'check')} FAILED"
+    return _wrapped(f"{plural(total, 'check')}: {parts}. {end} (rates may differ by {units.percent(tolerance)}).")
 
 
 def _wrapped(sentence: str, indent: int = 0) -> list[str]:
