@@ -97,6 +97,8 @@ def test_sheets_and_results_mix_and_what_one_has_is_listed(capsys: pytest.Captur
     assert "Only in A" in text
     assert "Only in B" in text
     assert "- compute roof, one device: tf32 matrix 495 TFLOP/s" in joined
+    # No line ends between a number and its unit.
+    assert not [line for line in text.splitlines() if line.lstrip().startswith(("GB/s", "GFLOP/s"))]
     assert max(map(len, text.splitlines())) <= 80
 
 

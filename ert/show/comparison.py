@@ -12,7 +12,7 @@ from ert.roofline.sides import Kind, Quantity
 from ert.show import units
 from ert.show.grid import Grid
 from ert.show.machines import legend
-from ert.show.sections import Section
+from ert.show.sections import KEEP, Section
 from ert.show.words import listed, plural
 
 PLAIN = (0.1, 10.0)
@@ -232,7 +232,7 @@ def _one_sided(comparison: Comparison, letters: str) -> Iterable[Section]:
             quantity = row.quantities[place]
             if quantity is not None and _alone(row):
                 texts = found.setdefault((row.key.kind, _team_label(comparison, row, place)), [])
-                texts.append(f"{_label(row)} {_cell(quantity, row)}")
+                texts.append(f"{_label(row)} {_cell(quantity, row)}".replace(" ", KEEP))
         items = tuple(f"{kind}, {team}: {'; '.join(texts)}" for (kind, team), texts in found.items())
         if items:
             yield Section(f"Only in {letter}", items=items)

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from ert.show.grid import Grid
 
 
+KEEP = "\u00a0"
+"""A blank at which no line of an item ends, as between a number and its unit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A title (may be empty), sentences, and tables below them. Entries of `items` are a list."""
@@ -27,7 +31,8 @@ def as_text(sections: Sequence[Section], width: int) -> str:
         for paragraph in section.paragraphs:
             lines += textwrap.wrap(paragraph, width, break_on_hyphens=False)
         for item in section.items:
-            lines += textwrap.wrap(item, width, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+            wrapped = textwrap.wrap(item, width, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+            lines += [line.replace(KEEP, " ") for line in wrapped]
         tables = ["\n".join(grid.text(width)) for grid in section.grids if grid.rows]
         blocks.append("\n".join([*lines, "\n\n".join(tables)] if tables else lines))
     return "\n\n".join(block for block in blocks if block)
