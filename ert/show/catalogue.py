@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from ert.roofline.model import MEMORY, Case, Kernel, Work
-from ert.show.units import number, rate, size
+from ert.show.units import number, short, size
 
 NAME, FORMULA = 12, 44
 """Columns of the names of the counts and of their formulas."""
@@ -55,8 +55,7 @@ def _kernel(kernel: Kernel, case: Case, work: Work, width: int) -> str:
     lines += _count("traffic", kernel.traffic, size(traffic), width)
     intensity = f"{_per_byte(work.flop, traffic)} of traffic in {MEMORY}, {_per_byte(work.flop, work.program_bytes)}"
     lines += _wrapped(f"FLOP/byte   {intensity} of program bytes, {case.precision}, {sizes}", width)
-    if kernel.notes:
-        lines += _wrapped(kernel.notes, width)
+    lines += [line for text in (kernel.notes, kernel.source) if text for line in _wrapped(text, width)]
     return "\n".join(lines)
 
 
@@ -72,7 +71,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _flop(value: int) -> str:
-    return rate(value, "FLOP") if value else "0 FLOP"
+    return f"{short(value)}FLOP"
 
 
 def _per_byte(flop: int, moved: int) -> str:
