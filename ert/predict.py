@@ -41,11 +41,13 @@ def main(arguments: Sequence[str]) -> int:
     latency = None if options.latency is None else parse_latency(options.latency, "--latency")
     workload = _workload(options)
     from ert.records.sources import once_each
-    from ert.roofline.predict import predict, without_unknown_levels
+    from ert.roofline.predict import predict
 
     machines = [_machine(argument) for argument in options.on]
     once_each(options.on, machines)
     if options.workload and _is_result(options.workload):
+        from ert.roofline.workload import without_unknown_levels
+
         workload = without_unknown_levels(workload, machines)
     prediction = predict(workload, machines)
     from ert.show.machines import machine_names
@@ -129,7 +131,7 @@ def _of_result(argument: str) -> Workload:
     results = load(Path(argument))
     from ert.roofline.fit import fit
     from ert.roofline.place import place
-    from ert.roofline.predict import workload_of
+    from ert.roofline.workload import workload_of
 
     return workload_of(f"kernels of {results.host.name}", place(results, fit(results)))
 

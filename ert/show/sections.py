@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ert.show.grid import Grid
 
-
 KEEP = "\u00a0"
 """A blank at which no line of an item ends, as between a number and its unit."""
 

@@ -10,7 +10,8 @@ from ert.errors import InputError
 from ert.roofline.formulas import attainable, in_flight
 from ert.roofline.machine import Machine, given_machine, measured_machine
 from ert.roofline.place import place
-from ert.roofline.predict import Part, Workload, crossing, forecast, predict, without_unknown_levels, workload_of
+from ert.roofline.predict import Part, Workload, crossing, forecast, predict
+from ert.roofline.workload import without_unknown_levels, workload_of
 from tests import factories
 
 A, B = given_machine("A", 100e12, 0.9e12), given_machine("B", 40e12, 1.6e12)
