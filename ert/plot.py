@@ -133,15 +133,15 @@ def _title(results: Sequence[Results]) -> str:
 
 def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
     """Name each result by its CPU; with its time, or its file, where that would name two alike."""
+    from ert.show.words import minute, told_apart
+
     cpus = [result.host.name for result in results]
     started = [result.started.replace("T", " ").removesuffix("Z") for result in results]
-    minutes = [text[: len("2026-11-29 22:45")] for text in started]
-    files = [path.name for path in paths]
-    for details in (None, minutes, started, files, paths):
-        names = cpus if details is None else [f"{cpu}, {detail}" for cpu, detail in zip(cpus, details, strict=True)]
-        if len(set(names)) == len(names):
-            return names
-    raise InputError(f"the same result is named twice: {', '.join(map(str, paths))}")
+    minutes = [minute(result.started) for result in results]
+    names = told_apart(cpus, minutes, started, [path.name for path in paths], paths)
+    if names is None:
+        raise InputError(f"the same result is named twice: {', '.join(map(str, paths))}")
+    return names
 
 
 if __name__ == "__main__":

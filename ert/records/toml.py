@@ -76,13 +76,16 @@ class Table:
             self.fail("the list is empty", key)
         return tuple(value)
 
-    def number(self, key: str, scale: float = 1.0) -> float | None:
-        """Return a number above 0 times `scale`; None where the key is missing."""
+    def number(self, key: str, scale: float = 1.0, *, largest: float = LARGEST_NUMBER, zero: str = "") -> float | None:
+        """Return a number above 0 and below `largest` times `scale`; None where the key is missing.
+
+        `zero` is the reason that is told where it is 0.
+        """
         value = self._get(key, "a number above 0", False)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LARGEST_NUMBER:
-            self._wrong(key, "a number above 0", value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < largest:
+            self._wrong(key, "a number above 0", value, zero if value == 0 else "")
         return _exact(value, scale)
 
     def whole(self, key: str) -> int | None:

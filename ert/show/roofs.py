@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ert.errors import InputError
 from ert.roofline.fit import PURE
+from ert.roofline.machine import largest_team
 from ert.roofline.model import (
     ComputeRoof,
     IntensityPoint,
@@ -18,6 +19,7 @@ from ert.roofline.model import (
 )
 from ert.show import units
 from ert.show.labels import Point
+from ert.show.parts import Bounds, Mark, distribution, draw, label, with_room
 from ert.show.pen import (
     GIGA,
     INK,
@@ -36,7 +38,7 @@ from ert.show.pen import (
     put_footnote,
     put_title,
 )
-from ert.show.words import largest_team, levels, listed, operation, plural, width_words
+from ert.show.words import levels, listed, operation, plural, width_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 """One a precision, in the order of the roofline."""
+
+HEIGHTS: Mapping[bool, dict[str, Any]] = {False: {}, True: {"height_ratios": (5.0, 1.0)}}
+"""Of the chart, and of the distribution of a workload below it."""
 
 WIDE = (13.0, 6.8)
 """Inches of a chart, and of two beside or over each other: both fill a slide."""
@@ -72,6 +77,10 @@ LARGEST_MARK, SMALLEST_MARK = 8.5, 4.5
 SLOPE_SHOWN, ROOF_SHOWN = 18.0, 25.0
 """How far the chart reaches left of the first ridge point and right of the last, as factors: room for labels."""
 
+INTENSITY = "Arithmetic intensity (FLOP/byte)"
+
+PROMISED_DASHES = (0, (4.5, 2))
+
 MOST_APART = 6.0
 """Panels whose highest roofs are further apart have scales of their own: with one scale, all of the lower one's roofs
 would be pressed together."""
@@ -84,6 +93,8 @@ def roofline_figure(
     precisions: Sequence[str] | None = None,
     title: str = "",
     partial: Collection[str] = (),
+    promised: Mapping[str, str] | None = None,
+    marks: Sequence[Mark] = (),
     footnote: str = "",
 ) -> Figure:
     """Draw the roofline chart of one machine, or of several over each other.
@@ -105,6 +116,10 @@ def roofline_figure(
         names each.
     partial : collection of str
         Which of several are of interrupted sweeps; the legend and the footnote say so.
+    promised : mapping of str to str
+        Machines that were not measured, whose roofs are dashed -> what the legend says of them instead of the threads.
+    marks : sequence of Mark
+        Parts of a workload, on the machines' roofs.
     footnote : str
         What else is written below the chart: date, clock.
 
@@ -135,22 +150,29 @@ def roofline_figure(
         also = f" Also measured (--precision): {listed(hidden)}." if hidden else ""
         also += f" {_PARTIAL}" if partial else ""
         put_footnote(figure, f"{_COUNTED_ROOFS if several else _COUNTED}{also}\n{footnote}")
-        bounds = _bounds(panels, chosen)
+        bounds = [with_room(each, marks) for each in _bounds(panels, chosen)]
         alike = len(set(bounds)) == 1
-        rows = figure.subplots(1, len(panels), squeeze=False)
-        figure.subplots_adjust(**panel_margins(figure, len(panels)), wspace=0.05 if alike else 0.13)
+        rows = figure.subplots(2 if marks else 1, len(panels), squeeze=False, sharex="col", **HEIGHTS[bool(marks)])
+        figure.subplots_adjust(**panel_margins(figure, len(panels)), wspace=0.05 if alike else 0.13, hspace=0.06)
         for column, (axes, parts) in enumerate(zip(rows[0], panels, strict=True)):
             chart = _Chart(axes, chosen, bounds[column])
             for name, roofline, workers in parts:
-                chart.draw(roofline, workers, colours[name] if several else "")
+                chart.draw(roofline, workers, colours[name] if several else "", dashed=name in (promised or {}))
+            draw(axes, chart.pen, marks, colours if several else {})
             if column == len(panels) - 1:
-                chart.legend(everything, colours if several else {}, partial)
+                chart.legend(everything, colours if several else {}, partial, promised or {})
             for name, roofline, workers in parts:
                 chart.label(roofline, workers, colours[name] if several else "")
+            label(chart.pen, marks)
             if column == 0:
                 axes.set_ylabel(f"Performance ({', '.join(f'G{unit}/s' for unit in counted)})")
             elif alike:
                 axes.tick_params(labelleft=False)
+            if marks:
+                axes.set_xlabel("")
+                axes.tick_params(labelbottom=False)
+                distribution(rows[1][column], marks, colours if several else {})
+                rows[1][column].set_xlabel(INTENSITY)
             if len(panels) > 1:
                 axes.set_title(parts[0][2].label, loc="left", fontsize=12.0, color=INK)
     return figure
@@ -158,9 +180,6 @@ def roofline_figure(
 
 Part = tuple[str, Roofline, Team]
 """A machine's name, its roofline and the team that is drawn of it."""
-
-Bounds = tuple[float, float, float, float]
-"""Left, right in FLOP/byte and bottom, top in FLOP/s."""
 
 
 def _panels(rooflines: Sequence[tuple[str, Roofline]], team: str | None) -> list[list[Part]]:
@@ -321,15 +340,16 @@ class _Chart:
     def __init__(self, axes: Axes, precisions: Sequence[str], bounds: Bounds) -> None:
         left, right, bottom, top = bounds
         axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom / GIGA, top / GIGA))
-        axes.set_xlabel("Arithmetic intensity (FLOP/byte)")
+        axes.set_xlabel(INTENSITY)
         decimal_ticks(axes.xaxis, left, right)
         decimal_ticks(axes.yaxis, bottom / GIGA, top / GIGA)
         self._axes, self._precisions = axes, precisions
         self._left, self._right = left, right
-        self._pen = Pen(axes)
+        self.pen = Pen(axes)
 
-    def draw(self, roofline: Roofline, team: Team, colour: str) -> None:
+    def draw(self, roofline: Roofline, team: Team, colour: str, *, dashed: bool = False) -> None:
         """Draw the lines and marks of one machine; `colour` is the machine's where several are drawn."""
+        look: dict[str, Any] = {"linewidth": 2.4, "linestyle": PROMISED_DASHES if dashed else "-"}
         peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
         mixes = [] if colour else _above(roofline, team, self._precisions)
         top = _top(peaks, slopes, mixes)
@@ -340,24 +360,30 @@ class _Chart:
         for mix in mixes:
             self._level(mix, steepest, f"above {mix.name}", color=INK, linewidth=1.2, linestyle=ABOVE_DASHES)
         for slope in slopes:
-            self._slope(slope, top, f"roof {slope.name}", color=colour or level_colour(slope.level), linewidth=2.4)
+            self._slope(slope, top, f"roof {slope.name}", color=colour or level_colour(slope.level), **look)
         for peak in peaks:
-            self._level(peak, steepest, f"roof {peak.name}", color=colour or INK, linewidth=2.4)
+            self._level(peak, steepest, f"roof {peak.name}", color=colour or INK, **look)
         if not colour:
             self._measured(roofline, team)
         for ridge in self._ridges(roofline, team):
             place = (ridge.intensity, ridge.compute.rate.best / GIGA)
             look = {"color": colour or level_colour(ridge.memory.level), "markerfacecolor": "white", "zorder": 6}
             name = f"mark {ridge.compute.name} {ridge.memory.name}"
-            self._pen.mark(place, marker="o", markersize=5.0, name=name, **look)
+            self.pen.mark(place, marker="o", markersize=5.0, name=name, **look)
 
-    def legend(self, parts: Sequence[Part], colours: Mapping[str, str], partial: Collection[str]) -> None:
+    def legend(
+        self,
+        parts: Sequence[Part],
+        colours: Mapping[str, str],
+        partial: Collection[str],
+        promised: Mapping[str, str],
+    ) -> None:
         """Explain marks and colours in the corner that a roofline leaves empty."""
         from matplotlib.lines import Line2D
 
         proxies = [
-            Line2D([], [], color=colours[name], linewidth=2.4,
-                   label=f"{name}, {team.label}{', partial' if name in partial else ''}")
+            Line2D([], [], color=colours[name], linewidth=2.4, linestyle=PROMISED_DASHES if name in promised else "-",
+                   label=f"{name}, {promised.get(name, team.label)}{', partial' if name in partial else ''}")
             for name, _, team in parts
             if name in colours
         ]  # fmt: skip
@@ -380,7 +406,7 @@ class _Chart:
                        label="ridge point, FLOP/byte")
             )  # fmt: skip
         if proxies:
-            self._pen.legend(proxies, "lower right")
+            self.pen.legend(proxies, "lower right")
 
     def label(self, roofline: Roofline, team: Team, colour: str) -> None:
         """Write the names and values, those with the least choice of places first."""
@@ -391,7 +417,7 @@ class _Chart:
         for peak in peaks:
             text = f"{peak.name}  {units.rate(peak.rate.best, operation(peak.precision))}"
             start, end = self._level_ends(peak.rate.best, steepest)
-            self._pen.along(start, end, text, f"label {peak.name}", color=darker(colour or INK), from_end=True)
+            self.pen.along(start, end, text, f"label {peak.name}", color=darker(colour or INK), from_end=True)
         for mix in mixes:
             text = f"{mix.precision} {mix.instructions}  {units.rate(mix.rate.best, operation(mix.precision))}"
             self._beside_its_line(mix, steepest, text, INK, BESIDE_LIMIT)
@@ -400,7 +426,7 @@ class _Chart:
             text = f"{slope.name}  {units.rate(slope.rate.best, 'B')}"
             start, end = self._slope_ends(slope.rate.best, top)
             shade = darker(colour or level_colour(slope.level))
-            self._pen.along(start, end, text, f"label {slope.name}", color=shade)
+            self.pen.along(start, end, text, f"label {slope.name}", color=shade)
         if not colour:
             self._label_ceilings(roofline, team, steepest, [roof.rate.best for roof in (*peaks, *mixes)])
 
@@ -419,7 +445,7 @@ class _Chart:
             text = (f"{ridge.memory.level} " if colour else "") + units.number(ridge.intensity)
             place = (ridge.intensity, ridge.compute.rate.best / GIGA)
             name = f"ridge {ridge.compute.name} {ridge.memory.name}"
-            if self._pen.around(place, text, name, color=darker(colour or level_colour(ridge.memory.level))):
+            if self.pen.around(place, text, name, color=darker(colour or level_colour(ridge.memory.level))):
                 labelled.append(ridge)
 
     # ------------------------------------------------------------------------------------------ lines
@@ -431,14 +457,14 @@ class _Chart:
         return (start, start * rate / GIGA), (end, end * rate / GIGA)
 
     def _slope(self, roof: MemoryRoof, top: float, name: str, **look: Any) -> None:
-        self._pen.line(*self._slope_ends(roof.rate.best, top), name, **look)
+        self.pen.line(*self._slope_ends(roof.rate.best, top), name, **look)
 
     def _level_ends(self, rate: float, steepest: float) -> tuple[Point, Point]:
         """Return where the line of a peak leaves the steepest slope, and the right edge."""
         return (rate / steepest if steepest else self._left, rate / GIGA), (self._right, rate / GIGA)
 
     def _level(self, roof: ComputeRoof, steepest: float, name: str, **look: Any) -> None:
-        self._pen.line(*self._level_ends(roof.rate.best, steepest), name, **look)
+        self.pen.line(*self._level_ends(roof.rate.best, steepest), name, **look)
 
     def _ceilings(self, roofline: Roofline, team: Team, steepest: float) -> None:
         for roof in _ceilings(roofline, team, self._precisions):
@@ -467,7 +493,7 @@ class _Chart:
         shrinks = (LARGEST_MARK - SMALLEST_MARK) / max(1, len(order) - 1)
         for point in sorted(shown, key=lambda point: order.index(point.level)):
             colour = level_colour(point.level)
-            self._pen.mark(
+            self.pen.mark(
                 (point.intensity, point.flop_rate.best / GIGA),
                 marker=self._marker(point.precision),
                 # Under the compute roof the levels meet: smaller ones on larger ones leave a ring of each to see.
@@ -514,7 +540,7 @@ class _Chart:
     def _beside_its_line(self, roof: ComputeRoof, steepest: float, text: str, color: str, limit: float) -> bool:
         """Write a small label next to a thin line, where it cannot be taken for another line's; False without room."""
         start, end = self._level_ends(roof.rate.best, steepest)
-        return self._pen.along(
+        return self.pen.along(
             start, end, text, f"label {roof.name}", color=color, size=SMALL_POINTS, gap=3.0, from_end=True, rows=1,
             limit=limit,
         )  # fmt: skip

@@ -6,7 +6,6 @@ import pytest
 
 from ert.roofline.model import Team
 from ert.show import words
-from tests import factories
 
 
 @pytest.mark.parametrize(
@@ -35,9 +34,3 @@ def test_cpus_are_written_as_ranges() -> None:
 
 def test_names_are_listed() -> None:
     assert [words.listed(list("ABC"[:n])) for n in (1, 2, 3)] == ["A", "A and B", "A, B and C"]
-
-
-def test_the_largest_team_is_all_or_has_most_threads() -> None:
-    small, large = Team("one", (0,), 1), Team("P", (0, 1, 2), 3)
-    assert words.largest_team([small, large]) == large
-    assert words.largest_team([small, large, factories.BOTH]) == factories.BOTH
