@@ -570,7 +570,7 @@ SCALAR = Code("compiled", found=(("add", 1), ("loads", 2), ("mul", 1), ("vector_
 MEGA = 1 << 20
 
 Planted = tuple[Kernel, int, int, int, int, int | None, float, tuple[tuple[str, int | str], ...]]
-"""Kernel, FLOP, elements read, written and allocated, elements of traffic (None: a stream's), efficiency, parameters."""
+"""Kernel, FLOP, elements read, written, allocated and of traffic (None: a stream's), efficiency, parameters."""
 
 
 def planted_kernels() -> tuple[Planted, ...]:
