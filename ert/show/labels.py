@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Point = tuple[float, float]
@@ -30,6 +30,27 @@ RINGS = 3
 
 OUTSIDE_COST = 15.0
 """Cost of sticking out over the end of the line."""
+
+FREE_RINGS, FREE_DIRECTIONS = (0.0, 5.0, 12.0, 20.0, 30.0, 42.0, 56.0, 72.0, 90.0, 110.0, 135.0, 165.0, 200.0), 16
+"""Pixels by which a label that has a leader may step back from its mark, and to how many sides."""
+
+FREE_SHARPNESS = 1.4
+"""How soon a label beside its mark stands wholly to one side of it as the direction turns away from the vertical."""
+
+LEADER_WEIGHT = 4.0
+"""How much worse than another line a leader is under a label or another leader: it would seem to lead there."""
+
+CROSSING_COST = 40.0
+"""Cost of two leaders that cross."""
+
+CROWD = 40.0
+"""Marks nearer than this, in pixels, or than the width of the label contend for room: the most crowded come first."""
+
+MARK_GAP = 8.0
+"""Pixels from the centre of a mark to a label beside it."""
+
+ATTEMPTS = 6
+"""How often the labels of all marks are placed anew, first the one that found no room before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +139,8 @@ class Room:
         self._taken: list[Box] = []
         self._lines: list[tuple[Point, Point, float]] = []
         self._marks: list[Point] = []
+        self._solid: list[Box] = []
+        self._leaders: list[tuple[Point, Point]] = []
 
     def take(self, box: Box) -> None:
         """Keep a box free of labels."""
@@ -127,11 +150,17 @@ class Room:
         """Add a line that labels had better not cover; `weight` says how much better."""
         self._lines.append((start, end, weight))
 
+    def solid(self, box: Box) -> None:
+        """Add a mark that labels must not cover, but leaders may."""
+        self._solid.append(box)
+
     def mark(self, point: Point) -> None:
         """Add a mark that labels had better not cover."""
         self._marks.append(point)
 
-    def place(self, candidates: Iterable[tuple[float, Box]], limit: float = math.inf) -> Box | None:
+    def place(
+        self, candidates: Iterable[tuple[float, Box]], limit: float = math.inf, anchor: Point | None = None
+    ) -> Box | None:
         """Take the cheapest place for a label.
 
         Parameters
@@ -140,6 +169,8 @@ class Room:
             Places and what each costs in itself: pixels of distance from where the label would best be.
         limit : float
             Places that cost more are not taken.
+        anchor : (float, float), optional
+            The mark that a leader goes to from the label: nothing that is taken may lie between.
 
         Returns
         -------
@@ -151,15 +182,52 @@ class Room:
             if own >= limit:
                 break
             padded = box.grown(PADDING)
-            if not self._inside(padded) or any(padded.overlaps(other) for other in self._taken):
+            if not self._inside(padded) or any(padded.overlaps(o) for o in (*self._taken, *self._solid)):
+                continue
+            if anchor and not self._free(anchor, nearest(box, anchor)):
                 continue
             cost = own + MARK_COST * sum(padded.covers(mark) for mark in self._marks)
             cost += LINE_COST * sum(padded.crossed(start, end) * weight for start, end, weight in self._lines)
+            if anchor:
+                end = nearest(box, anchor)
+                cost += CROSSING_COST * sum(_cross(anchor, end, *line) for line in self._leaders)
+                cost += LEADER_WEIGHT * sum(solid.crossed(anchor, end) for solid in self._solid)
             if cost < limit:
                 best, limit = box, cost
         if best is not None:
             self._taken.append(best.grown(PADDING))
         return best
+
+    def round_marks(self, labels: Sequence[tuple[Point, float, float]]) -> list[Box | None]:
+        """Take a place for each of many labels round their marks, or for as many of them as there is room.
+
+        Parameters
+        ----------
+        labels : sequence of ((float, float), float, float)
+            The mark, which the leader goes to, and width and height of its label.
+
+        Returns
+        -------
+        list of Box or None
+            In the order of the labels; None for one without room.
+        """
+        before = len(self._taken), len(self._lines), len(self._leaders)
+        crowd = [sum(math.dist(mark, other) < max(width, CROWD) for other, _, _ in labels) for mark, width, _ in labels]
+        order = sorted(range(len(labels)), key=lambda i: -crowd[i])
+        for _ in range(ATTEMPTS):
+            del self._taken[before[0] :], self._lines[before[1] :], self._leaders[before[2] :]
+            found: list[Box | None] = [None] * len(labels)
+            for i in order:
+                mark, width, height = labels[i]
+                found[i] = box = self.place(freely(mark, width, height, MARK_GAP), anchor=mark)
+                if box is not None:
+                    leader = mark, nearest(box, mark)
+                    self._leaders.append(leader)
+                    self.line(*leader, LEADER_WEIGHT)
+            if None not in found:
+                break
+            order.sort(key=lambda i: found[i] is not None)
+        return found
 
     def anywhere(self, near: Point, width: float, height: float) -> list[tuple[float, Box]]:
         """Return upright places all over the chart, cheaper the nearer they are to a point."""
@@ -171,6 +239,10 @@ class Room:
                 x = left + (column + 1.1) * width / 2
                 places.append((math.dist(near, (x, y)), Box(x, y, width, height)))
         return places
+
+    def _free(self, anchor: Point, end: Point) -> bool:
+        """Whether a leader crosses nothing that is taken."""
+        return not any(box.crossed(anchor, end) > 0 for box in self._taken)
 
     def _inside(self, box: Box) -> bool:
         left, bottom, right, top = self._frame
@@ -243,6 +315,36 @@ def around(point: Point, width: float, height: float, gap: float) -> list[tuple[
                  (aside, above), (-aside, -above))  # fmt: skip
         places += [(3.0 * i + 30.0 * ring, Box(x + dx, y + dy, width, height)) for i, (dx, dy) in enumerate(sides)]
     return places
+
+
+def freely(point: Point, width: float, height: float, gap: float) -> list[tuple[float, Box]]:
+    """Return places for a label round a mark at growing distances on all sides, to the right first."""
+    x, y = point
+    places = []
+    for back in FREE_RINGS:
+        for i in range(FREE_DIRECTIONS):
+            cos, sin = _turn(360.0 * i / FREE_DIRECTIONS)
+            aside, above = (max(-1.0, min(1.0, FREE_SHARPNESS * part)) for part in (cos, sin))
+            box = Box(
+                x + (gap + back) * cos + aside * width / 2, y + (gap + back) * sin + above * height / 2, width, height
+            )
+            places.append((back + 2.0 * (1.0 - cos) + (1.0 if sin > 0 else 0.0), box))
+    return places
+
+
+def nearest(box: Box, point: Point) -> Point:
+    """Return the point of an upright box that is nearest to another point."""
+    half, tall = box.width / 2, box.height / 2
+    return min(max(point[0], box.x - half), box.x + half), min(max(point[1], box.y - tall), box.y + tall)
+
+
+def _cross(a: Point, b: Point, c: Point, d: Point) -> bool:
+    """Whether two straight lines cross, by the sides on which the ends of each lie of the other."""
+
+    def side(start: Point, end: Point, other: Point) -> float:
+        return (end[0] - start[0]) * (other[1] - start[1]) - (end[1] - start[1]) * (other[0] - start[0])
+
+    return side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
 
 
 def _turn(degrees: float) -> tuple[float, float]:

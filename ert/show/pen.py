@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from ert.show import units
-from ert.show.labels import ROWS, Box, Point, Room, along, around
+from ert.show.labels import ROWS, Box, Point, Room, along, around, nearest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +40,9 @@ LABEL_POINTS, SMALL_POINTS, TITLE_POINTS = 10.0, 9.0, 14.0
 
 COVER_POINTS = 1.0
 """How far the white ground of a label reaches beyond it: less than the distance that labels keep from each other."""
+
+LEADER_PIXELS = 18.0
+"""A label further from its point than this needs a line to it."""
 
 PIXELS_AN_INCH = 100
 """Resolution at which labels are placed; what is saved keeps the proportions."""
@@ -140,6 +143,31 @@ class Pen:
         """Draw one marker."""
         self._axes.plot([place[0]], [place[1]], linestyle="none", gid=name or None, **look)
         self._room.mark(self._pixels(place))
+
+    def point(self, place: Point, *, name: str, **look: Any) -> None:
+        """Draw one marker that no label may cover."""
+        self._axes.plot([place[0]], [place[1]], linestyle="none", gid=name, **look)
+        side = look["markersize"] * PIXELS_AN_INCH / 72
+        self._room.solid(Box(*self._pixels(place), side, side))
+
+    def name_points(self, labels: Sequence[tuple[Point, str, str, str]]) -> bool:
+        """Write a small label beside each of many points, with a leader where it stands back; False if not all fit.
+
+        A label is the place of its point, its text, its name and its colour.
+        """
+        sizes = [self._measure(text, SMALL_POINTS) for _, text, _, _ in labels]
+        pixels = [self._pixels(place) for place, _, _, _ in labels]
+        boxes = self._room.round_marks([(mark, *size) for mark, size in zip(pixels, sizes, strict=True)])
+        for (place, text, name, colour), mark, box in zip(labels, pixels, boxes, strict=True):
+            if box is None:
+                continue
+            end = nearest(box, mark)
+            if math.dist(mark, end) > LEADER_PIXELS:
+                x, y = self._axes.transData.inverted().transform(end)
+                look = {"color": colour, "linewidth": 0.6, "alpha": 0.7, "zorder": 4}
+                self._axes.plot([place[0], x], [place[1], y], gid=f"leader {name}", **look)
+            self._write(text, box, f"label {name}", colour, SMALL_POINTS)
+        return None not in boxes
 
     def legend(self, proxies: Sequence[Line2D], where: Literal["lower left", "lower right"]) -> None:
         """Draw the legend, and keep its place free."""
@@ -246,13 +274,18 @@ def put_title(figure: Figure, text: str) -> None:
     )  # fmt: skip
 
 
+def footnote_lines(text: str, width: float) -> list[str]:
+    """Wrap a footnote to a figure of so many inches."""
+    room = int((width - 2 * EDGE) * NOTE_CHARACTERS_AN_INCH)
+    return [line for part in text.splitlines() for line in textwrap.wrap(part, room, break_on_hyphens=False)]
+
+
 def put_footnote(figure: Figure, text: str) -> None:
     """Write what a reader must know of the picture at its foot, wrapped to its width."""
     width = figure.get_figwidth()
-    room = int((width - 2 * EDGE) * NOTE_CHARACTERS_AN_INCH)
-    lines = [line for paragraph in text.splitlines() for line in textwrap.wrap(paragraph, room, break_on_hyphens=False)]
+    lines = "\n".join(footnote_lines(text, width))
     figure.text(
-        EDGE / width, EDGE / figure.get_figheight(), "\n".join(lines), fontsize=SMALL_POINTS, color=SOFT,
+        EDGE / width, EDGE / figure.get_figheight(), lines, fontsize=SMALL_POINTS, color=SOFT,
         ha="left", va="bottom", gid="footnote",
     )  # fmt: skip
 

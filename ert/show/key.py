@@ -1,0 +1,255 @@
+"""What explains the points of kernels: looks, legends, the numbered key; and the kernels without arithmetic."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ert.roofline.placement import Placement
+from ert.show import units
+from ert.show.pen import (
+    BLACK,
+    BLUE,
+    GIGA,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    SKY,
+    SMALL_POINTS,
+    SOFT,
+    VERMILLION,
+)
+from ert.show.points import Entry, Step
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+WINE = "#882255"
+"""An eighth colour, dark and warm, that Okabe and Ito's seven lack: P. Tol, "Colour schemes", 2021."""
+
+LOOKS = {
+    "stream": ("o", BLUE, 1.0),
+    "vector": ("s", SKY, 0.95),
+    "dense": ("D", VERMILLION, 0.9),
+    "sparse": ("^", GREEN, 1.1),
+    "stencil": ("v", PURPLE, 1.1),
+    "convolution": ("P", ORANGE, 1.15),
+    "spectral": ("X", BLACK, 1.1),
+    "neural": ("*", WINE, 1.5),
+}
+"""Marker, colour and relative size of each family."""
+
+OTHER_LOOK = ("d", SOFT, 1.0)
+"""Of a family that is not known."""
+
+FILLS = ("full", "none", "left", "bottom")
+"""Of the precisions, in their order: filled, hollow, half filled."""
+
+REACHED = 0.97
+"""From this efficiency on a point lies on its roof, and no line leads up to what is attainable."""
+
+ABOVE = 1.03
+"""Beyond this efficiency a point is marked as above its roof: less is how far two measurements of one thing differ."""
+
+POINT_SIZE, NEARER_SIZE = 8.0, 4.0
+"""Points (1/72 inch): a kernel's mark, and the pale mark of the same kernel nearer to the core."""
+
+KEY_CHARACTERS = 31
+"""Characters of a line of the key."""
+
+KEY_WIDTH, KEY_ROW = 3.4, 0.172
+"""Inches of a column of the key and of its lines."""
+
+BARE_ROW, BARE_NAME, BARE_CHARACTERS = 0.24, 2.9, 40
+"""Inches of a line of the kernels without arithmetic, of their names, and how many characters those may have."""
+
+VALUE_SHARE = 0.3
+"""Part of the panel of bandwidths that the written values take at its right."""
+
+
+def look(placement: Placement, precisions: Sequence[str], size: float = POINT_SIZE) -> dict[str, Any]:
+    """Return how matplotlib draws the mark of a placement."""
+    marker, colour, scale = LOOKS.get(placement.kernel.family, OTHER_LOOK)
+    return {
+        "marker": marker,
+        "markersize": size * scale,
+        "color": colour,
+        **_fill(placement.case.precision, precisions),
+    }
+
+
+def colour_of(family: str) -> str:
+    """Return the colour of a family."""
+    return LOOKS.get(family, OTHER_LOOK)[1]
+
+
+def _fill(precision: str, precisions: Sequence[str]) -> dict[str, Any]:
+    fill = FILLS[precisions.index(precision) % len(FILLS)]
+    if fill == "none":
+        # White and not empty, so that lines do not run through it.
+        return {"markerfacecolor": "white", "markeredgewidth": 1.4}
+    return {"fillstyle": fill, "markerfacecoloralt": "white", "markeredgewidth": 0.8}
+
+
+def family_handles(families: Sequence[str]) -> list[Line2D]:
+    """Return the lines of a legend that says which mark is which family."""
+    return [_family_handle(name) for name in families]
+
+
+def _family_handle(name: str, **changes: Any) -> Line2D:
+    from matplotlib.lines import Line2D
+
+    marker, colour, scale = LOOKS.get(name, OTHER_LOOK)
+    return Line2D([], [], linestyle="none", marker=marker, color=colour, markersize=POINT_SIZE * scale, label=name,
+                  **changes)  # fmt: skip
+
+
+def precision_handles(precisions: Sequence[str]) -> list[Line2D]:
+    """Return the lines of a legend that says which fill is which precision."""
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D([], [], linestyle="none", marker="o", color=SOFT, markersize=POINT_SIZE, label=name,
+               **_fill(name, precisions))
+        for name in precisions
+    ]  # fmt: skip
+
+
+def above(placement: Placement) -> bool:
+    """Whether a kernel is above its roof by more than measurements differ."""
+    return placement.efficiency is not None and placement.efficiency > ABOVE
+
+
+def short_of(placement: Placement) -> bool:
+    """Whether a kernel falls visibly short of what it could attain."""
+    return placement.efficiency is not None and placement.efficiency < REACHED
+
+
+def mark_handles(points: Sequence[Placement], nearer: Sequence[Placement], steps: Sequence[Step]) -> list[Line2D]:
+    """Return the lines of a legend that explains what is drawn beside the points."""
+    from matplotlib.lines import Line2D
+
+    kinds = {step.kind for step in steps}
+    found = []
+    if any(map(short_of, points)):
+        found.append(Line2D([], [], color=SOFT, linewidth=1.0, marker="_", markersize=9, label="up to the attainable"))
+    if "ladder" in kinds:
+        found.append(Line2D([], [], color=SOFT, linewidth=1.6, label="better implementations"))
+    if "size" in kinds:
+        found.append(Line2D([], [], color=SOFT, linewidth=1.1, linestyle=(0, (4, 2)), label="larger sizes, batches"))
+    if nearer:
+        found.append(Line2D([], [], color=SOFT, alpha=0.5, linewidth=0.8, marker="o", markersize=NEARER_SIZE,
+                            label="data nearer to the core"))  # fmt: skip
+    if any(map(above, points)):
+        found.append(Line2D([], [], linestyle="none", marker="o", markersize=11, markerfacecolor="none",
+                            color=VERMILLION, label="above its roof"))  # fmt: skip
+    return found
+
+
+# ------------------------------------------------------------------------------------------ the numbered key
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the key: a family, or an entry or its continuation."""
+
+    text: str
+    family: str = ""
+    number: int = 0
+    entry: Entry | None = None
+
+
+def key_lines(numbered: Sequence[tuple[int, Entry]]) -> list[Line]:
+    """Return the lines of the key: families, and under each its entries, long names on several lines."""
+    found: list[Line] = []
+    family = None
+    for number, entry in numbered:
+        if entry.family != family:
+            family = entry.family
+            found.append(Line(family, family))
+        first, *more = textwrap.wrap(entry.name, KEY_CHARACTERS) or [entry.name]
+        found.append(Line(first, number=number, entry=entry))
+        found += [Line(text) for text in more]
+    return found
+
+
+def draw_key(axes: Axes, lines: Sequence[Line], rows: int, precisions: Sequence[str]) -> None:
+    """Write a column of the key into an empty panel that is as high as so many rows and a heading."""
+    axes.set(xlim=(0, KEY_WIDTH), ylim=(rows + 1, 0))
+    axes.axis("off")
+
+    def write(x: float, row: int, text: str, name: str, **style: Any) -> None:
+        style = {"color": INK, "ha": "left", **style}
+        axes.text(x, row + 0.5, text, gid=name, fontsize=SMALL_POINTS, va="center", **style)
+
+    columns = [KEY_WIDTH - 0.05 - 0.5 * i for i in reversed(range(len(precisions)))]
+    for x, name in zip(columns, precisions, strict=True):
+        write(x, 0, name, f"heading {name}", ha="right", color=SOFT)
+    for row, line in enumerate(lines, start=1):
+        if line.family:
+            marker, colour, scale = LOOKS.get(line.family, OTHER_LOOK)
+            axes.plot([0.12], [row + 0.5], marker=marker, color=colour, markersize=POINT_SIZE * scale, clip_on=False)
+            write(0.36, row, line.text, f"family {line.family}", fontweight="bold")
+            continue
+        if line.entry is None:
+            write(0.36, row, line.text, f"more {row}")
+            continue
+        write(0.26, row, str(line.number), f"number {line.number}", ha="right", color=SOFT)
+        write(0.36, row, line.text, f"name {line.number}")
+        for placement in line.entry.placements:
+            text, colour = efficiency_words(placement)
+            x = columns[precisions.index(placement.case.precision)]
+            write(x, row, text, f"efficiency {line.number} {placement.case.precision}", ha="right", color=colour)
+
+
+def efficiency_words(placement: Placement) -> tuple[str, str]:
+    """Write how much of what is attainable a kernel reaches, and in which colour."""
+    if placement.efficiency is None:
+        return "–", SOFT
+    return f"{100 * placement.efficiency:.0f} %", VERMILLION if above(placement) else INK
+
+
+# --------------------------------------------------------------------------------- kernels without arithmetic
+
+
+def draw_bandwidths(axes: Axes, bare: Sequence[tuple[int, Entry]], precisions: Sequence[str]) -> None:
+    """Draw the kernels that have no arithmetic: GB/s of modelled traffic, and the memory roof of each as a tick.
+
+    A number stands before the name where the points have numbers (it is 0 where they have not).
+    """
+    placements = [placement for _, entry in bare for placement in entry.placements]
+    rates = [placement.byte_rate.best / GIGA for placement in placements if placement.byte_rate]
+    roofs = [placement.memory_roof.rate.best / GIGA for placement in placements if placement.memory_roof]
+    most = max([*rates, *roofs], default=1.0)
+    axes.set(xlim=(0, most / (1 - VALUE_SHARE)), ylim=(len(bare) - 0.4, -0.6))
+    axes.set_xlabel("Bandwidth of kernels without arithmetic (GB/s of modelled traffic)")
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    labels = []
+    for row, (number, entry) in enumerate(bare):
+        name = textwrap.shorten(entry.name, BARE_CHARACTERS, placeholder=" ...")
+        labels.append(f"{name}   {number}" if number else name)
+        words = []
+        for placement in entry.placements:
+            if placement.byte_rate is None:
+                continue
+            rate = placement.byte_rate.best / GIGA
+            name = f"{placement.kernel.name} {placement.case.precision} {row}"
+            axes.plot([0, rate], [row, row], color=colour_of(entry.family), linewidth=1.0, alpha=0.35, zorder=2)
+            axes.plot([rate], [row], gid=f"bandwidth {name}", zorder=5, **look(placement, precisions))
+            if placement.memory_roof:
+                roof = placement.memory_roof.rate.best / GIGA
+                axes.plot([roof], [row], gid=f"tick {name}", marker="|", markersize=13, markeredgewidth=2.0, color=INK,
+                          zorder=4)  # fmt: skip
+            share, _ = efficiency_words(placement)
+            words.append(f"{units.rate(placement.byte_rate.best, 'B')}, {share}")
+        # Precisions that move the same bytes as fast say it once.
+        axes.text(
+            most * 1.03, row, "; ".join(dict.fromkeys(words)), gid=f"value {row}", fontsize=SMALL_POINTS, color=INK,
+            va="center",
+        )  # fmt: skip
+    axes.set_yticks(range(len(bare)), labels, fontsize=SMALL_POINTS, color=INK)
