@@ -44,8 +44,13 @@ WIDTH, CHART_WIDTH, CHART_HEIGHT = 13.0, 8.9, 4.9
 MOST_ROWS = 40
 """Lines of a column of the key: more would make the picture too high for a slide."""
 
-NAME_CHARACTERS = 28
+NUMBER_ROOM, NAME_ROOM = 2.5, 6.0
+"""How far the chart reaches to the right of the last point or ridge, as a factor: room for numbers, or for names."""
+
+NAME_CHARACTERS = 25
 """Characters of a line of a name in the chart."""
+
+NO_BREAK = "\u00a0"
 
 BARE_GAP = 0.15
 """Inches above the panel of kernels without arithmetic."""
@@ -55,6 +60,9 @@ LEGEND_ROW = 0.27
 
 GROWTHS = (1.0, 1.3, 1.7)
 """How much larger a chart is drawn when its points are too crowded for their numbers."""
+
+CROWD = 60
+"""Points that a chart of the usual size may have room for: with more, it is not worth the trial."""
 
 
 def kernel_figure(
@@ -96,7 +104,7 @@ def kernel_figure(
             figure, complete = picture.draw(numbered=False)
             if complete:
                 return figure
-        for growth in GROWTHS:
+        for growth in [growth for growth in GROWTHS[:-1] if len(picture.points) <= CROWD * growth**2] + [GROWTHS[-1]]:
             figure, complete = picture.draw(numbered=True, growth=growth)
             if complete:
                 break
@@ -126,7 +134,7 @@ class _Picture:
 
     def draw(self, *, numbered: bool, growth: float = 1.0) -> tuple[Figure, bool]:
         """Draw the figure; the second is whether all points have their labels."""
-        lines = key.key_lines(self._numbered) if numbered else []
+        lines = key.key_lines(self._numbered, self._precisions) if numbered else []
         columns = math.ceil(len(lines) / MOST_ROWS)
         rows = math.ceil(len(lines) / columns) if columns else 0
         chart_width = CHART_WIDTH * growth if numbered else WIDTH
@@ -158,12 +166,14 @@ class _Picture:
         right = chart_width - EDGE
         if self._bare:
             bottom = below + BELOW_INCHES
-            axes = panel(EDGE + key.BARE_NAME, bottom, right, bottom + key.BARE_ROW * len(self._bare))
+            names = EDGE + max(LEFT_INCHES, key.bare_names_width([entry for _, entry in self._bare], numbered))
+            axes = panel(names, bottom, right, bottom + key.BARE_ROW * len(self._bare))
             key.draw_bandwidths(axes, [(number * numbered, entry) for number, entry in self._bare], self._precisions)
         if not self.points:
             return figure, True
         axes = panel(EDGE + LEFT_INCHES, below + strip + BELOW_INCHES, right, height - above)
-        chart_panel = Panel(axes, self._roofline, self.points, self._nearer, self._precisions)
+        beyond = NUMBER_ROOM if numbered else NAME_ROOM
+        chart_panel = Panel(axes, self._roofline, self.points, self._nearer, self._precisions, beyond)
         chart_panel.draw(self._steps)
         return figure, chart_panel.label(self._texts(numbered))
 
@@ -176,13 +186,15 @@ class _Picture:
                     found[id(point)] = str(number)
                 else:
                     share, _ = key.efficiency_words(point)
-                    text = "\n".join(textwrap.wrap(entry.name, NAME_CHARACTERS))
-                    found[id(point)] = text if point.efficiency is None else f"{text}  {share}"
+                    # The percent sign stays with its number.
+                    text = entry.name if point.efficiency is None else f"{entry.name}  {share.replace(' ', NO_BREAK)}"
+                    found[id(point)] = "\n".join(textwrap.wrap(text, NAME_CHARACTERS)).replace(NO_BREAK, " ")
         return found
 
     def _legends(self, numbered: bool) -> list[list[Line2D]]:
         """Return the lines of the legend: families, unless the key has them, and what else is drawn."""
         marks = key.precision_handles(self._precisions)
-        marks += key.mark_handles(self.points, self._nearer, self._steps)
+        bare = [placement for _, entry in self._bare for placement in entry.placements]
+        marks += key.mark_handles(self.points, self._nearer, self._steps, bare)
         shown = [placement for _, entry in self._numbered for placement in entry.placements]
         return [marks] if numbered else [key.family_handles(families(shown)), marks]

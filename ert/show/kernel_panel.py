@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BESIDE = 2.5
-"""How far the chart reaches beyond points and roofs, as a factor: room for labels."""
+"""How far the chart reaches beyond points and roofs on the other sides, as a factor: room for labels."""
 
 ROOF_COLOUR, PALE = "#8A8A8A", 0.35
 
@@ -32,6 +32,9 @@ PATHS = {
     "level": {"linewidth": 0.8, "alpha": PALE, "linestyle": "solid"},
 }
 """How the steps of each kind of series are drawn; all but those between levels have an arrowhead."""
+
+PATH_WEIGHT, GAP_WEIGHT = 0.7, 0.3
+"""How much labels avoid paths and the lines up to the attainable, compared with roofs."""
 
 SHRINK = 7.0
 """Points (1/72 inch) that an arrow keeps from the centres of the marks."""
@@ -50,6 +53,8 @@ class Panel:
         What has a label, at least one, and what is drawn pale; of one team, with arithmetic.
     precisions : sequence of str
         In the order of their fills.
+    beyond : float
+        How far the axes reach to the right of the last point or ridge, as a factor.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class Panel:
         points: Sequence[Placement],
         nearer: Sequence[Placement],
         precisions: Sequence[str],
+        beyond: float,
     ) -> None:
         self._axes, self._points, self._nearer, self._precisions = axes, points, nearer, precisions
         team = points[0].case.team
@@ -69,7 +75,7 @@ class Panel:
         self._other_peaks = [roof for roof in dict.fromkeys(own) if roof]
         mixes = [placement.memory_roof for placement in points if placement.memory_roof not in self._slopes]
         self._other_slopes = [roof for roof in dict.fromkeys(mixes) if roof]
-        self._lines = Lines(axes, self._bounds())
+        self._lines = Lines(axes, self._bounds(beyond))
         self._pen = self._lines.pen
         axes.set_xlabel("Arithmetic intensity (FLOP per byte of modelled traffic at the level where the data live)")
         counted = dict.fromkeys(operation(name) for name in precisions)
@@ -126,7 +132,7 @@ class Panel:
     def _steepest(self) -> float:
         return self._slopes[0].rate.best if self._slopes else 0.0
 
-    def _bounds(self) -> Bounds:
+    def _bounds(self, beyond: float) -> Bounds:
         """Return the limits of the axes: all points, and the ridges of the slowest level, with room for names."""
         places = [_place(placement) for placement in (*self._points, *self._nearer)]
         intensities, rates = [x for x, _ in places], [y * GIGA for _, y in places]
@@ -136,7 +142,7 @@ class Panel:
             intensities += [min(ridges), max(ridges)]
         return (
             min(intensities) / BESIDE,
-            max(intensities) * BESIDE,
+            max(intensities) * beyond,
             min(rates) / BESIDE,
             max(self._top, *rates) * BESIDE,
         )
@@ -154,7 +160,7 @@ class Panel:
                 **PATHS[step.kind],
             )
         )  # fmt: skip
-        self._pen.avoid(start, end, 0.3)
+        self._pen.avoid(start, end, PATH_WEIGHT)
 
     def _attainable(self, placement: Placement) -> None:
         """Draw a line from a point up to what it could attain, and a ring round one that is above that."""
@@ -171,7 +177,7 @@ class Panel:
                             zorder=3)  # fmt: skip
             self._axes.plot([x], [reach], gid=f"attainable {_name(placement)}", color=colour, marker="_", markersize=9,
                             markeredgewidth=1.6, zorder=3.5)  # fmt: skip
-            self._pen.avoid((x, y), (x, reach), 0.3)
+            self._pen.avoid((x, y), (x, reach), GAP_WEIGHT)
 
 
 def _place(placement: Placement) -> Point:

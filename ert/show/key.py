@@ -12,6 +12,7 @@ from ert.show import units
 from ert.show.pen import (
     BLACK,
     BLUE,
+    EDGE,
     GIGA,
     GREEN,
     INK,
@@ -21,6 +22,8 @@ from ert.show.pen import (
     SMALL_POINTS,
     SOFT,
     VERMILLION,
+    text_width,
+    wrapped,
 )
 from ert.show.points import Entry, Step
 
@@ -58,14 +61,20 @@ ABOVE = 1.03
 POINT_SIZE, NEARER_SIZE = 8.0, 4.0
 """Points (1/72 inch): a kernel's mark, and the pale mark of the same kernel nearer to the core."""
 
-KEY_CHARACTERS = 31
-"""Characters of a line of the key."""
-
-KEY_WIDTH, KEY_ROW = 3.4, 0.172
+KEY_WIDTH, KEY_ROW = 3.5, 0.172
 """Inches of a column of the key and of its lines."""
 
-BARE_ROW, BARE_NAME, BARE_CHARACTERS = 0.24, 2.9, 40
-"""Inches of a line of the kernels without arithmetic, of their names, and how many characters those may have."""
+KEY_NUMBER, KEY_NAME, KEY_VALUE, KEY_GAP = 0.25, 0.35, 0.48, 0.08
+"""Inches in a column: where numbers end and names begin, the width of a value, and what is free beside a name."""
+
+BARE_ROW, BARE_CHARACTERS = 0.25, 40
+"""Inches of a line of the kernels without arithmetic, and characters that their names may have."""
+
+BARE_SIZE, BARE_TICK = 6.5, 14.0
+"""Points (1/72 inch): a mark there, and the height of the tick of a roof, shared by the precisions of a kernel."""
+
+BARE_APART = 0.32
+"""How far the precisions of one kernel stand apart in its line, in lines."""
 
 VALUE_SHARE = 0.3
 """Part of the panel of bandwidths that the written values take at its right."""
@@ -129,8 +138,10 @@ def short_of(placement: Placement) -> bool:
     return placement.efficiency is not None and placement.efficiency < REACHED
 
 
-def mark_handles(points: Sequence[Placement], nearer: Sequence[Placement], steps: Sequence[Step]) -> list[Line2D]:
-    """Return the lines of a legend that explains what is drawn beside the points."""
+def mark_handles(
+    points: Sequence[Placement], nearer: Sequence[Placement], steps: Sequence[Step], bare: Sequence[Placement]
+) -> list[Line2D]:
+    """Return the lines of a legend that explains what is drawn beside the points, and beside the `bare` kernels."""
     from matplotlib.lines import Line2D
 
     kinds = {step.kind for step in steps}
@@ -147,6 +158,9 @@ def mark_handles(points: Sequence[Placement], nearer: Sequence[Placement], steps
     if any(map(above, points)):
         found.append(Line2D([], [], linestyle="none", marker="o", markersize=11, markerfacecolor="none",
                             color=VERMILLION, label="above its roof"))  # fmt: skip
+    if any(placement.memory_roof for placement in bare):
+        found.append(Line2D([], [], linestyle="none", marker="|", markersize=11, markeredgewidth=2.0, color=INK,
+                            label="memory roof"))  # fmt: skip
     return found
 
 
@@ -163,15 +177,16 @@ class Line:
     entry: Entry | None = None
 
 
-def key_lines(numbered: Sequence[tuple[int, Entry]]) -> list[Line]:
+def key_lines(numbered: Sequence[tuple[int, Entry]], precisions: Sequence[str]) -> list[Line]:
     """Return the lines of the key: families, and under each its entries, long names on several lines."""
+    width = KEY_WIDTH - EDGE - KEY_NAME - KEY_GAP - KEY_VALUE * len(precisions)
     found: list[Line] = []
     family = None
     for number, entry in numbered:
         if entry.family != family:
             family = entry.family
             found.append(Line(family, family))
-        first, *more = textwrap.wrap(entry.name, KEY_CHARACTERS) or [entry.name]
+        first, *more = wrapped(entry.name, width)
         found.append(Line(first, number=number, entry=entry))
         found += [Line(text) for text in more]
     return found
@@ -179,27 +194,29 @@ def key_lines(numbered: Sequence[tuple[int, Entry]]) -> list[Line]:
 
 def draw_key(axes: Axes, lines: Sequence[Line], rows: int, precisions: Sequence[str]) -> None:
     """Write a column of the key into an empty panel that is as high as so many rows and a heading."""
-    axes.set(xlim=(0, KEY_WIDTH), ylim=(rows + 1, 0))
+    width = KEY_WIDTH - EDGE
+    axes.set(xlim=(0, width), ylim=(rows + 1, 0))
     axes.axis("off")
 
     def write(x: float, row: int, text: str, name: str, **style: Any) -> None:
         style = {"color": INK, "ha": "left", **style}
         axes.text(x, row + 0.5, text, gid=name, fontsize=SMALL_POINTS, va="center", **style)
 
-    columns = [KEY_WIDTH - 0.05 - 0.5 * i for i in reversed(range(len(precisions)))]
+    write(KEY_NAME, 0, "efficiency of each kernel", "heading", color=SOFT)
+    columns = [width - KEY_VALUE * i for i in reversed(range(len(precisions)))]
     for x, name in zip(columns, precisions, strict=True):
         write(x, 0, name, f"heading {name}", ha="right", color=SOFT)
     for row, line in enumerate(lines, start=1):
         if line.family:
             marker, colour, scale = LOOKS.get(line.family, OTHER_LOOK)
             axes.plot([0.12], [row + 0.5], marker=marker, color=colour, markersize=POINT_SIZE * scale, clip_on=False)
-            write(0.36, row, line.text, f"family {line.family}", fontweight="bold")
+            write(KEY_NAME, row, line.text, f"family {line.family}", fontweight="bold")
             continue
         if line.entry is None:
-            write(0.36, row, line.text, f"more {row}")
+            write(KEY_NAME, row, line.text, f"more {row}")
             continue
-        write(0.26, row, str(line.number), f"number {line.number}", ha="right", color=SOFT)
-        write(0.36, row, line.text, f"name {line.number}")
+        write(KEY_NUMBER, row, str(line.number), f"number {line.number}", ha="right", color=SOFT)
+        write(KEY_NAME, row, line.text, f"name {line.number}")
         for placement in line.entry.placements:
             text, colour = efficiency_words(placement)
             x = columns[precisions.index(placement.case.precision)]
@@ -214,6 +231,16 @@ def efficiency_words(placement: Placement) -> tuple[str, str]:
 
 
 # --------------------------------------------------------------------------------- kernels without arithmetic
+
+
+def bare_names_width(bare: Sequence[Entry], numbered: bool) -> float:
+    """Return the inches that the names of kernels without arithmetic take beside their panel."""
+    return max(text_width(_bare_name(99 * numbered, entry)) for entry in bare) + 2 * KEY_GAP
+
+
+def _bare_name(number: int, entry: Entry) -> str:
+    name = textwrap.shorten(entry.name, BARE_CHARACTERS, placeholder=" ...")
+    return f"{name}   {number}" if number else name
 
 
 def draw_bandwidths(axes: Axes, bare: Sequence[tuple[int, Entry]], precisions: Sequence[str]) -> None:
@@ -231,19 +258,20 @@ def draw_bandwidths(axes: Axes, bare: Sequence[tuple[int, Entry]], precisions: S
     axes.tick_params(axis="y", length=0)
     labels = []
     for row, (number, entry) in enumerate(bare):
-        name = textwrap.shorten(entry.name, BARE_CHARACTERS, placeholder=" ...")
-        labels.append(f"{name}   {number}" if number else name)
+        labels.append(_bare_name(number, entry))
         words = []
-        for placement in entry.placements:
+        for i, placement in enumerate(entry.placements):
             if placement.byte_rate is None:
                 continue
+            y = row + BARE_APART * (i - (len(entry.placements) - 1) / 2)
             rate = placement.byte_rate.best / GIGA
             name = f"{placement.kernel.name} {placement.case.precision} {row}"
-            axes.plot([0, rate], [row, row], color=colour_of(entry.family), linewidth=1.0, alpha=0.35, zorder=2)
-            axes.plot([rate], [row], gid=f"bandwidth {name}", zorder=5, **look(placement, precisions))
+            axes.plot([0, rate], [y, y], color=colour_of(entry.family), linewidth=1.0, alpha=0.35, zorder=2)
+            axes.plot([rate], [y], gid=f"bandwidth {name}", zorder=5, **look(placement, precisions, BARE_SIZE))
             if placement.memory_roof:
                 roof = placement.memory_roof.rate.best / GIGA
-                axes.plot([roof], [row], gid=f"tick {name}", marker="|", markersize=13, markeredgewidth=2.0, color=INK,
+                size = BARE_TICK / len(entry.placements)
+                axes.plot([roof], [y], gid=f"tick {name}", marker="|", markersize=size, markeredgewidth=2.0, color=INK,
                           zorder=4)  # fmt: skip
             share, _ = efficiency_words(placement)
             words.append(f"{units.rate(placement.byte_rate.best, 'B')}, {share}")

@@ -49,7 +49,7 @@ CROWD = 40.0
 MARK_GAP = 8.0
 """Pixels from the centre of a mark to a label beside it."""
 
-ATTEMPTS = 6
+ATTEMPTS = 5
 """How often the labels of all marks are placed anew, first the one that found no room before."""
 
 
@@ -87,8 +87,11 @@ class Box:
 
     def overlaps(self, other: Box) -> bool:
         """Whether two boxes share a point, by the separating axes of two convex shapes."""
+        dx, dy = abs(self.x - other.x), abs(self.y - other.y)
+        if self.angle == other.angle == 0.0:
+            return 2 * dx <= self.width + other.width and 2 * dy <= self.height + other.height
         reach = math.hypot(self.width, self.height) + math.hypot(other.width, other.height)
-        if 2 * math.hypot(self.x - other.x, self.y - other.y) > reach:
+        if 2 * math.hypot(dx, dy) > reach:
             return False
         mine, theirs = self.corners(), other.corners()
         for angle in {self.angle, other.angle}:
@@ -106,6 +109,14 @@ class Box:
 
     def crossed(self, start: Point, end: Point) -> float:
         """Return the pixels of a straight line that lie inside (Liang and Barsky's clipping, 1984)."""
+        reach = self.width + self.height
+        if (
+            min(start[0], end[0]) > self.x + reach
+            or max(start[0], end[0]) < self.x - reach
+            or min(start[1], end[1]) > self.y + reach
+            or max(start[1], end[1]) < self.y - reach
+        ):
+            return 0.0
         (u, v), (u_end, v_end) = self._own(start), self._own(end)
         du, dv = u_end - u, v_end - v
         enter, leave = 0.0, 1.0
@@ -182,7 +193,9 @@ class Room:
             if own >= limit:
                 break
             padded = box.grown(PADDING)
-            if not self._inside(padded) or any(padded.overlaps(o) for o in (*self._taken, *self._solid)):
+            if not self._inside(padded) or any(map(padded.overlaps, self._taken)):
+                continue
+            if any(map(padded.overlaps, self._solid)):
                 continue
             if anchor and not self._free(anchor, nearest(box, anchor)):
                 continue
@@ -348,5 +361,8 @@ def _cross(a: Point, b: Point, c: Point, d: Point) -> bool:
 
 
 def _turn(degrees: float) -> tuple[float, float]:
+    """Return cosine and sine; most boxes are upright."""
+    if degrees == 0.0:
+        return 1.0, 0.0
     angle = math.radians(degrees)
     return math.cos(angle), math.sin(angle)

@@ -274,6 +274,29 @@ def put_title(figure: Figure, text: str) -> None:
     )  # fmt: skip
 
 
+def text_width(text: str, size: float = SMALL_POINTS) -> float:
+    """Return the inches that a line of text takes."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    return float(TextPath((0, 0), text, prop=FontProperties(size=size)).get_extents().width) / 72 if text.strip() else 0
+
+
+def wrapped(text: str, width: float, size: float = SMALL_POINTS) -> list[str]:
+    """Break a text into lines of so many inches, between words where that is possible."""
+    lines = [""]
+    for word in text.split():
+        if not lines[-1] or text_width(f"{lines[-1]} {word}", size) <= width:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+        else:
+            lines.append(word)
+        while text_width(lines[-1], size) > width and len(lines[-1]) > 1:
+            word = lines[-1]
+            fits = next((n for n in range(len(word) - 1, 1, -1) if text_width(word[:n], size) <= width), 1)
+            lines[-1:] = [word[:fits], word[fits:]]
+    return lines
+
+
 def footnote_lines(text: str, width: float) -> list[str]:
     """Wrap a footnote to a figure of so many inches."""
     room = int((width - 2 * EDGE) * NOTE_CHARACTERS_AN_INCH)
