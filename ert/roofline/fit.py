@@ -57,7 +57,8 @@ def fit(results: Results) -> Roofline:
     -------
     Roofline
     """
-    measured = [measurement for measurement in results.measurements if measurement.valid and _countable(measurement)]
+    kernels = {kernel.name for kernel in results.kernels}
+    measured = [m for m in results.measurements if m.valid and m.case.probe not in kernels and _countable(m)]
     teams = tuple(dict.fromkeys(measurement.case.team for measurement in measured))
     curves = tuple(curve for team in teams if (curve := _curve(team, measured, results.host)))
     chains = _chain_groups(m for m in measured if m.case.probe == "compute")
@@ -72,7 +73,7 @@ def fit(results: Results) -> Roofline:
         if peak.headline and slope.headline and peak.team == slope.team
     )
     notes = [
-        *_failures(results.measurements),
+        *_failures(results),
         *_high_points(points, compute, memory),
         *_moved(memory, curves),
         *_high_mixes(compute),
@@ -311,12 +312,19 @@ def _countable(measurement: Measurement) -> bool:
     return counted > 0 and any(sample.seconds > 0 for sample in measurement.samples)
 
 
-def _failures(measurements: Iterable[Measurement]) -> list[str]:
-    """Say which cases gave no number, and why."""
+def _failures(results: Results) -> list[str]:
+    """Say which cases gave no number, and why.
+
+    An application kernel is no roof, and its code may be any: of such only what went wrong is told.
+    """
+    kernels = {kernel.name for kernel in results.kernels}
     notes = []
-    for measurement in measurements:
+    for measurement in results.measurements:
         if measurement.error:
             notes.append(f"{describe(measurement)}: left out, {measurement.error}")
+        elif measurement.case.probe in kernels:
+            if measurement.code.status in ("mismatch", "unseen"):
+                notes.append(f"{describe(measurement)}: {measurement.code.status} ({measurement.code.reason})")
         elif not measurement.code.verified:
             notes.append(f"{describe(measurement)}: {measurement.code.status}, no roof ({measurement.code.reason})")
     return notes
