@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from ert.roofline.fit import ABOVE_ROOF
 from ert.roofline.model import ComputeRoof, MemoryRoof, RandomAccess, Roofline, Team
 from ert.roofline.placement import Placement
+from ert.roofline.quantities import percent
 
 FASTER = 1.05
 """What promises less than this is not worth advice: roofs measured on a busy machine repeat no better."""
+
+Sentences = tuple[str, ...]
+"""What a rule says; nothing where it does not apply. Empty sentences are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,17 @@ class Facts:
         if chosen is None or chosen.flop_rate is None:
             return None
         return chosen, chosen.flop_rate.best / mine.flop_rate.best
+
+    @property
+    def compute_leads(self) -> bool:
+        """Whether it is nearer to its compute roof than to its memory roof."""
+        share = self.placement.compute_share
+        return share is not None and share > (self.placement.memory_share or 0.0)
+
+    @property
+    def made(self) -> str:
+        """Its share of the compute roof, as text."""
+        return percent(self.placement.compute_share or 0.0)
 
     def is_above(self) -> bool:
         """Whether it is faster than its roof by more than two measurements differ."""

@@ -8,7 +8,7 @@ from ert.roofline.ceilings import Ceiling
 from ert.roofline.facts import FASTER, Facts
 from ert.roofline.formulas import ELEMENT_BYTES
 from ert.roofline.model import MEMORY
-from ert.roofline.quantities import number, operation, percent, rate
+from ert.roofline.quantities import number, operation, percent, rate, size
 
 EXCESS = 1.1
 """Traffic from which on it is more than compulsory: less is edges and alignment."""
@@ -150,3 +150,10 @@ def next_ceiling(facts: Facts, below: Ceiling, known: tuple[Ceiling, ...]) -> st
     peak = facts.placement.compute_roof
     bits = peak.vector_bits if peak else 8 * ELEMENT_BYTES.get(below.roof.precision, 0)
     return f"Vectorise it: {bits}-bit vectors reach the roof."
+
+
+def renumber(facts: Facts) -> str:
+    """Say how to bring together what is read through an index."""
+    nearer = facts.nearer()
+    room = f", or block it so that what is gathered stays in {nearer[0]} ({size(nearer[1])})" if nearer else ""
+    return f"Renumber or sort it so that neighbours share lines{room}."
