@@ -44,13 +44,11 @@ WIDTH, CHART_WIDTH, CHART_HEIGHT = 13.0, 8.9, 4.9
 MOST_ROWS = 40
 """Lines of a column of the key: more would make the picture too high for a slide."""
 
-NUMBER_ROOM, NAME_ROOM = 2.5, 6.0
+NUMBER_ROOM, NAME_ROOM = 2.5, 7.0
 """How far the chart reaches to the right of the last point or ridge, as a factor: room for numbers, or for names."""
 
-NAME_CHARACTERS = 25
+NAME_CHARACTERS = 31
 """Characters of a line of a name in the chart."""
-
-NO_BREAK = "\u00a0"
 
 BARE_GAP = 0.15
 """Inches above the panel of kernels without arithmetic."""
@@ -186,9 +184,8 @@ class _Picture:
                     found[id(point)] = str(number)
                 else:
                     share, _ = key.efficiency_words(point)
-                    # The percent sign stays with its number.
-                    text = entry.name if point.efficiency is None else f"{entry.name}  {share.replace(' ', NO_BREAK)}"
-                    found[id(point)] = "\n".join(textwrap.wrap(text, NAME_CHARACTERS)).replace(NO_BREAK, " ")
+                    text = entry.name if point.efficiency is None else f"{entry.name}  {share}"
+                    found[id(point)] = "\n".join(textwrap.wrap(text, NAME_CHARACTERS))
         return found
 
     def _legends(self, numbered: bool) -> list[list[Line2D]]:

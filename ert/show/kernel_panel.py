@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ert.roofline.model import Roofline
 from ert.roofline.placement import Placement
@@ -26,7 +26,7 @@ ROOF_COLOUR, PALE = "#8A8A8A", 0.35
 RING_SIZE = 15.0
 """Points (1/72 inch): of the ring round a point that is above its roof."""
 
-PATHS = {
+PATHS: Mapping[str, dict[str, Any]] = {
     "ladder": {"linewidth": 1.6, "alpha": 0.75, "linestyle": "solid"},
     "size": {"linewidth": 1.1, "alpha": 0.6, "linestyle": (0, (4, 2))},
     "level": {"linewidth": 0.8, "alpha": PALE, "linestyle": "solid"},

@@ -25,7 +25,7 @@ from ert.show.pen import (
     text_width,
     wrapped,
 )
-from ert.show.points import Entry, Step
+from ert.show.points import NO_BREAK, Entry, Step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -227,7 +227,7 @@ def efficiency_words(placement: Placement) -> tuple[str, str]:
     """Write how much of what is attainable a kernel reaches, and in which colour."""
     if placement.efficiency is None:
         return "–", SOFT
-    return f"{100 * placement.efficiency:.0f} %", VERMILLION if above(placement) else INK
+    return f"{100 * placement.efficiency:.0f}{NO_BREAK}%", VERMILLION if above(placement) else INK
 
 
 # --------------------------------------------------------------------------------- kernels without arithmetic

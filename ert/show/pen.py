@@ -164,7 +164,7 @@ class Pen:
             end = nearest(box, mark)
             if math.dist(mark, end) > LEADER_PIXELS:
                 x, y = self._axes.transData.inverted().transform(end)
-                look = {"color": colour, "linewidth": 0.6, "alpha": 0.7, "zorder": 4}
+                look: dict[str, Any] = {"color": colour, "linewidth": 0.6, "alpha": 0.7, "zorder": 4}
                 self._axes.plot([place[0], x], [place[1], y], gid=f"leader {name}", **look)
             self._write(text, box, f"label {name}", colour, SMALL_POINTS)
         return None not in boxes
@@ -285,7 +285,7 @@ def text_width(text: str, size: float = SMALL_POINTS) -> float:
 def wrapped(text: str, width: float, size: float = SMALL_POINTS) -> list[str]:
     """Break a text into lines of so many inches, between words where that is possible."""
     lines = [""]
-    for word in text.split():
+    for word in text.split(" "):
         if not lines[-1] or text_width(f"{lines[-1]} {word}", size) <= width:
             lines[-1] = f"{lines[-1]} {word}".strip()
         else:

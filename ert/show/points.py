@@ -16,6 +16,9 @@ from ert.show.words import levels
 FAMILIES = ("stream", "vector", "dense", "sparse", "stencil", "convolution", "spectral", "neural")
 """In the order of charts and keys; unknown ones follow."""
 
+NO_BREAK = "\u00a0"
+"""Keeps a size and its number on one line."""
+
 MOVED = 1.6
 """A size whose intensity differs by more than this factor from those in farther levels is a point of its own. The same
 stream moves by at most 1.5 from level to level: by the write-allocate read of one line that is written for one read."""
@@ -135,7 +138,7 @@ def _sizes(name: str, points: Sequence[Placement], uneven: Sequence[str]) -> lis
     found = []
     ordered = sorted(points, key=_numbers)
     for same, members in groupby(ordered, key=_numbers):
-        words = [f"{key} {value}" for key, value in same if key in differing]
+        words = [f"{key}{NO_BREAK}{value}" for key, value in same if key in differing]
         found += _one_a_precision(", ".join([name, *words]), family, list(members))
     return found
 
