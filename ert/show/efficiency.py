@@ -10,24 +10,26 @@ from ert.roofline.model import Team
 from ert.roofline.place import fastest_rungs, rank
 from ert.roofline.placement import Placement
 from ert.show import units
-from ert.show.pen import (
+from ert.show.layout import (
     BELOW_INCHES,
-    BLUE,
     EDGE,
     GAP_INCHES,
-    INK,
     LINE_HEIGHT,
-    ORANGE,
     PANEL_TITLE_INCHES,
-    SMALL_POINTS,
-    SOFT,
-    TITLE_POINTS,
-    drawing_style,
     footnote_lines,
     new_figure,
     put_footnote,
     put_title,
     text_width,
+)
+from ert.show.pen import (
+    BLUE,
+    INK,
+    ORANGE,
+    SMALL_POINTS,
+    SOFT,
+    TITLE_POINTS,
+    drawing_style,
 )
 from ert.show.points import entries, split
 from ert.show.words import plural

@@ -12,20 +12,22 @@ from ert.roofline.model import Roofline, Team
 from ert.roofline.placement import Placement
 from ert.show import key
 from ert.show.kernel_panel import Panel
-from ert.show.pen import (
+from ert.show.layout import (
     BELOW_INCHES,
     EDGE,
     GAP_INCHES,
-    INK,
     LEFT_INCHES,
     LINE_HEIGHT,
-    SMALL_POINTS,
-    TITLE_POINTS,
-    drawing_style,
     footnote_lines,
     new_figure,
     put_footnote,
     put_title,
+)
+from ert.show.pen import (
+    INK,
+    SMALL_POINTS,
+    TITLE_POINTS,
+    drawing_style,
 )
 from ert.show.points import arithmetic, entries, families, split, steps
 from ert.show.words import listed

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ert.roofline.model import Roofline
 from ert.roofline.placement import Placement
 from ert.show import units
+from ert.show.boxes import Point
 from ert.show.key import NEARER_SIZE, above, colour_of, look, short_of
-from ert.show.labels import Point
 from ert.show.lines import Bounds, Lines, peaks_of, slopes_of
 from ert.show.pen import GIGA, INK, SMALL_POINTS, SOFT, VERMILLION, darker
 from ert.show.points import Step

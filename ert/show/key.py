@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ert.roofline.placement import Placement
 from ert.show import units
+from ert.show.layout import (
+    EDGE,
+    text_width,
+    wrapped,
+)
 from ert.show.pen import (
     BLACK,
     BLUE,
-    EDGE,
     GIGA,
     GREEN,
     INK,
@@ -22,8 +26,6 @@ from ert.show.pen import (
     SMALL_POINTS,
     SOFT,
     VERMILLION,
-    text_width,
-    wrapped,
 )
 from ert.show.points import NO_BREAK, Entry, Step
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-Point = tuple[float, float]
+from ert.show.boxes import Box, Point, cross, nearest, turn
 
 PADDING = 2.0
 """Pixels kept free on every side of a label, so that two do not read as one; text saved at another resolution is not
@@ -41,7 +40,7 @@ LEADER_WEIGHT = 4.0
 """How much worse than another line a leader is under a label or another leader: it would seem to lead there."""
 
 CROSSING_COST = 40.0
-"""Cost of two leaders that cross."""
+"""Cost of a leader that crosses another, or a mark that is not its own."""
 
 CROWD = 40.0
 """Marks nearer than this, in pixels, or than the width of the label contend for room: the most crowded come first."""
@@ -51,89 +50,6 @@ MARK_GAP = 8.0
 
 ATTEMPTS = 5
 """How often the labels of all marks are placed anew, first the one that found no room before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A rectangle of pixels, rotated about its centre.
-
-    Attributes
-    ----------
-    x, y : float
-        Centre.
-    width, height : float
-        Size before the rotation.
-    angle : float
-        Degrees, counter-clockwise.
-    """
-
-    x: float
-    y: float
-    width: float
-    height: float
-    angle: float = 0.0
-
-    def corners(self) -> tuple[Point, Point, Point, Point]:
-        """Return the corners, counter-clockwise from the lower left of the unrotated box."""
-        cos, sin = _turn(self.angle)
-        half, tall = self.width / 2, self.height / 2
-        around = ((-half, -tall), (half, -tall), (half, tall), (-half, tall))
-        a, b, c, d = ((self.x + u * cos - v * sin, self.y + u * sin + v * cos) for u, v in around)
-        return a, b, c, d
-
-    def grown(self, margin: float) -> Box:
-        """Return the box with `margin` more pixels on every side."""
-        return Box(self.x, self.y, self.width + 2 * margin, self.height + 2 * margin, self.angle)
-
-    def overlaps(self, other: Box) -> bool:
-        """Whether two boxes share a point, by the separating axes of two convex shapes."""
-        dx, dy = abs(self.x - other.x), abs(self.y - other.y)
-        if self.angle == other.angle == 0.0:
-            return 2 * dx <= self.width + other.width and 2 * dy <= self.height + other.height
-        reach = math.hypot(self.width, self.height) + math.hypot(other.width, other.height)
-        if 2 * math.hypot(dx, dy) > reach:
-            return False
-        mine, theirs = self.corners(), other.corners()
-        for angle in {self.angle, other.angle}:
-            for cos, sin in (_turn(angle), _turn(angle + 90.0)):
-                first = [x * cos + y * sin for x, y in mine]
-                second = [x * cos + y * sin for x, y in theirs]
-                if max(first) < min(second) or max(second) < min(first):
-                    return False
-        return True
-
-    def covers(self, point: Point) -> bool:
-        """Whether a point lies inside."""
-        u, v = self._own(point)
-        return abs(u) <= self.width / 2 and abs(v) <= self.height / 2
-
-    def crossed(self, start: Point, end: Point) -> float:
-        """Return the pixels of a straight line that lie inside (Liang and Barsky's clipping, 1984)."""
-        reach = self.width + self.height
-        if (
-            min(start[0], end[0]) > self.x + reach
-            or max(start[0], end[0]) < self.x - reach
-            or min(start[1], end[1]) > self.y + reach
-            or max(start[1], end[1]) < self.y - reach
-        ):
-            return 0.0
-        (u, v), (u_end, v_end) = self._own(start), self._own(end)
-        du, dv = u_end - u, v_end - v
-        enter, leave = 0.0, 1.0
-        for origin, step, half in ((u, du, self.width / 2), (v, dv, self.height / 2)):
-            if step == 0.0:
-                if abs(origin) > half:
-                    return 0.0
-                continue
-            near, far = sorted(((-half - origin) / step, (half - origin) / step))
-            enter, leave = max(enter, near), min(leave, far)
-        return math.hypot(du, dv) * max(0.0, leave - enter)
-
-    def _own(self, point: Point) -> Point:
-        """Return a point in the box's own axes."""
-        cos, sin = _turn(self.angle)
-        dx, dy = point[0] - self.x, point[1] - self.y
-        return dx * cos + dy * sin, dy * cos - dx * sin
 
 
 class Room:
@@ -203,8 +119,10 @@ class Room:
             cost += LINE_COST * sum(padded.crossed(start, end) * weight for start, end, weight in self._lines)
             if anchor:
                 end = nearest(box, anchor)
-                cost += CROSSING_COST * sum(_cross(anchor, end, *line) for line in self._leaders)
-                cost += LEADER_WEIGHT * sum(solid.crossed(anchor, end) for solid in self._solid)
+                cost += CROSSING_COST * sum(cross(anchor, end, *line) for line in self._leaders)
+                cost += CROSSING_COST * sum(
+                    solid.crossed(anchor, end) > 0 and not solid.covers(anchor) for solid in self._solid
+                )
             if cost < limit:
                 best, limit = box, cost
         if best is not None:
@@ -295,7 +213,7 @@ def along(
     """
     length = math.dist(start, end)
     angle = math.degrees(math.atan2(end[1] - start[1], end[0] - start[0]))
-    cos, sin = _turn(angle)
+    cos, sin = turn(angle)
     places = []
     spare = length - width
     # A label may stick out at the far end by half of itself, and one that is longer than its line also at the near end.
@@ -336,33 +254,10 @@ def freely(point: Point, width: float, height: float, gap: float) -> list[tuple[
     places = []
     for back in FREE_RINGS:
         for i in range(FREE_DIRECTIONS):
-            cos, sin = _turn(360.0 * i / FREE_DIRECTIONS)
+            cos, sin = turn(360.0 * i / FREE_DIRECTIONS)
             aside, above = (max(-1.0, min(1.0, FREE_SHARPNESS * part)) for part in (cos, sin))
             box = Box(
                 x + (gap + back) * cos + aside * width / 2, y + (gap + back) * sin + above * height / 2, width, height
             )
             places.append((back + 2.0 * (1.0 - cos) + (1.0 if sin > 0 else 0.0), box))
     return places
-
-
-def nearest(box: Box, point: Point) -> Point:
-    """Return the point of an upright box that is nearest to another point."""
-    half, tall = box.width / 2, box.height / 2
-    return min(max(point[0], box.x - half), box.x + half), min(max(point[1], box.y - tall), box.y + tall)
-
-
-def _cross(a: Point, b: Point, c: Point, d: Point) -> bool:
-    """Whether two straight lines cross, by the sides on which the ends of each lie of the other."""
-
-    def side(start: Point, end: Point, other: Point) -> float:
-        return (end[0] - start[0]) * (other[1] - start[1]) - (end[1] - start[1]) * (other[0] - start[0])
-
-    return side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
-
-
-def _turn(degrees: float) -> tuple[float, float]:
-    """Return cosine and sine; most boxes are upright."""
-    if degrees == 0.0:
-        return 1.0, 0.0
-    angle = math.radians(degrees)
-    return math.cos(angle), math.sin(angle)

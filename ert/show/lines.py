@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ert.roofline.model import ComputeRoof, MemoryRoof, Roofline, Team
-from ert.show.labels import Point
+from ert.show.boxes import Point
 from ert.show.pen import GIGA, Pen, decimal_ticks
 
 if TYPE_CHECKING:

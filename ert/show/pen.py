@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from ert.show import units
-from ert.show.labels import ROWS, Box, Point, Room, along, around, nearest
+from ert.show.boxes import Box, Point, nearest
+from ert.show.labels import ROWS, Room, along, around
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 GIGA = 1e9
@@ -81,14 +80,6 @@ TICK_DIGITS = ((6.0, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)), (300.0, (1.0, 2.
 
 FEWEST_SCALED = 2
 """Numbers of threads that make a sentence and no chart."""
-
-EDGE, LEFT_INCHES, BELOW_INCHES, PANEL_TITLE_INCHES, GAP_INCHES = 0.2, 0.75, 0.6, 0.4, 0.1
-"""Inches: free border, axes with numbers and names, title of a panel, space below the main title without one."""
-
-LINE_HEIGHT = 1.25
-
-TITLE_CHARACTERS_AN_INCH, NOTE_CHARACTERS_AN_INCH = 8.0, 14.3
-"""How many fit beside each other, rather fewer: fonts are proportional."""
 
 
 def level_colour(level: str) -> str:
@@ -252,79 +243,6 @@ def colours_in_turn(colours: Sequence[str]) -> Iterator[str]:
 def _renderer(axes: Axes) -> Any:
     canvas: Any = axes.figure.canvas  # matplotlib's hints know only the base class, which cannot draw
     return canvas.get_renderer()
-
-
-def new_figure(size: tuple[float, float]) -> Figure:
-    """Return an empty figure of that many inches, on a canvas that needs no display."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size)
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def put_title(figure: Figure, text: str) -> None:
-    """Write the title at the top left, on as many lines as it takes."""
-    width = figure.get_figwidth()
-    lines = textwrap.wrap(text, int(width * TITLE_CHARACTERS_AN_INCH))
-    figure.text(
-        EDGE / width, 1 - EDGE / figure.get_figheight(), "\n".join(lines), fontsize=TITLE_POINTS, fontweight="bold",
-        color=INK, ha="left", va="top", gid="title",
-    )  # fmt: skip
-
-
-def text_width(text: str, size: float = SMALL_POINTS) -> float:
-    """Return the inches that a line of text takes."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
-
-    return float(TextPath((0, 0), text, prop=FontProperties(size=size)).get_extents().width) / 72 if text.strip() else 0
-
-
-def wrapped(text: str, width: float, size: float = SMALL_POINTS) -> list[str]:
-    """Break a text into lines of so many inches, between words where that is possible."""
-    lines = [""]
-    for word in text.split(" "):
-        if not lines[-1] or text_width(f"{lines[-1]} {word}", size) <= width:
-            lines[-1] = f"{lines[-1]} {word}".strip()
-        else:
-            lines.append(word)
-        while text_width(lines[-1], size) > width and len(lines[-1]) > 1:
-            word = lines[-1]
-            fits = next((n for n in range(len(word) - 1, 1, -1) if text_width(word[:n], size) <= width), 1)
-            lines[-1:] = [word[:fits], word[fits:]]
-    return lines
-
-
-def footnote_lines(text: str, width: float) -> list[str]:
-    """Wrap a footnote to a figure of so many inches."""
-    room = int((width - 2 * EDGE) * NOTE_CHARACTERS_AN_INCH)
-    return [line for part in text.splitlines() for line in textwrap.wrap(part, room, break_on_hyphens=False)]
-
-
-def put_footnote(figure: Figure, text: str) -> None:
-    """Write what a reader must know of the picture at its foot, wrapped to its width."""
-    width = figure.get_figwidth()
-    lines = "\n".join(footnote_lines(text, width))
-    figure.text(
-        EDGE / width, EDGE / figure.get_figheight(), lines, fontsize=SMALL_POINTS, color=SOFT,
-        ha="left", va="bottom", gid="footnote",
-    )  # fmt: skip
-
-
-def panel_margins(figure: Figure, panels: int = 1) -> dict[str, float]:
-    """Return the place of the axes, between what the title and the footnote need."""
-    width, height = figure.get_size_inches()
-    lines = {text.get_gid(): text.get_text().count("\n") + 1 for text in figure.texts}
-    below = EDGE + lines["footnote"] * SMALL_POINTS * LINE_HEIGHT / 72 + BELOW_INCHES
-    above = EDGE + lines["title"] * TITLE_POINTS * LINE_HEIGHT / 72 + (PANEL_TITLE_INCHES if panels > 1 else GAP_INCHES)
-    return {
-        "left": (EDGE + LEFT_INCHES) / width,
-        "right": 1 - EDGE / width,
-        "bottom": below / height,
-        "top": 1 - above / height,
-    }
 
 
 @contextmanager

@@ -17,6 +17,12 @@ from ert.roofline.model import (
     Team,
 )
 from ert.show import units
+from ert.show.layout import (
+    new_figure,
+    panel_margins,
+    put_footnote,
+    put_title,
+)
 from ert.show.lines import Bounds, Lines, peaks_of, slopes_of
 from ert.show.pen import (
     GIGA,
@@ -29,10 +35,6 @@ from ert.show.pen import (
     darker,
     drawing_style,
     level_colour,
-    new_figure,
-    panel_margins,
-    put_footnote,
-    put_title,
 )
 from ert.show.words import largest_team, levels, listed, operation, plural, width_words
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ert.show.labels import PADDING, Box, Room, along, around
+from ert.show.boxes import Box
+from ert.show.labels import PADDING, Room, along, around
 
 BOXES = st.builds(
     Box,
