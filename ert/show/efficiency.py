@@ -13,14 +13,15 @@ from ert.show import units
 from ert.show.layout import (
     BELOW_INCHES,
     EDGE,
-    GAP_INCHES,
-    LINE_HEIGHT,
+    LEGEND_ROW,
     PANEL_TITLE_INCHES,
-    footnote_lines,
+    footnote_height,
     new_figure,
     put_footnote,
+    put_legend,
     put_title,
     text_width,
+    title_height,
 )
 from ert.show.pen import (
     BLUE,
@@ -28,7 +29,6 @@ from ert.show.pen import (
     ORANGE,
     SMALL_POINTS,
     SOFT,
-    TITLE_POINTS,
     drawing_style,
 )
 from ert.show.points import entries, split
@@ -37,6 +37,7 @@ from ert.show.words import plural
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
 WIDTH = 13.0
 
@@ -54,9 +55,6 @@ TIMES = 2.5
 
 BETWEEN = 0.35
 """Inches between the columns."""
-
-LEGEND = 0.3
-"""Inches of the legend."""
 
 BEYOND = 1.3
 """How far the axes reach beyond the longest bar, as a factor: room for its value."""
@@ -125,11 +123,13 @@ def efficiency_figure(placements: Sequence[Placement], team: Team, machine: str,
     with drawing_style():
         column = min(LONGEST_NAME, max(map(text_width, names))) + 0.2
         names = [_shortened(name, column - 0.2) for name in names]
-        below = EDGE + len(footnote_lines(note, WIDTH)) * SMALL_POINTS * LINE_HEIGHT / 72 + BELOW_INCHES
-        above = EDGE + TITLE_POINTS * LINE_HEIGHT / 72 + GAP_INCHES + LEGEND + PANEL_TITLE_INCHES
+        below = footnote_height(note, WIDTH) + BELOW_INCHES
+        title = f"{machine}, {team.label}: where effort pays"
+        legend = title_height(title, WIDTH)
+        above = legend + LEGEND_ROW + PANEL_TITLE_INCHES
         height = below + ROW * len(shown) + above
         figure = new_figure((WIDTH, height))
-        put_title(figure, f"{machine}, {team.label}: where effort pays")
+        put_title(figure, title)
         put_footnote(figure, note)
         panels = (WIDTH - 2 * EDGE - column - TIMES - 2 * BETWEEN) / 2
         lefts = EDGE + column, EDGE + column + panels + BETWEEN, EDGE + column + 2 * (panels + BETWEEN)
@@ -142,7 +142,7 @@ def efficiency_figure(placements: Sequence[Placement], team: Team, machine: str,
         _times(times, shown)
         memory.set_yticks(range(len(shown)), names, fontsize=SMALL_POINTS, color=INK)
         compute.tick_params(labelleft=False)
-        _legend(figure, shown, 1 - (above - LEGEND - PANEL_TITLE_INCHES) / height)
+        put_legend(figure, [_bounds(shown)], legend)
     return figure
 
 
@@ -197,13 +197,9 @@ def _times(axes: Axes, shown: Sequence[Placement]) -> None:
         axes.text(0.0, row, text, gid=f"gain {row}", fontsize=SMALL_POINTS, color=INK, va="center")
 
 
-def _legend(figure: Figure, shown: Sequence[Placement], top: float) -> None:
-    """Explain the colours that are drawn."""
+def _bounds(shown: Sequence[Placement]) -> list[Patch]:
+    """Return the entries of a legend that explains the colours that are drawn."""
     from matplotlib.patches import Patch
 
     there = {placement.bound for placement in shown}
-    handles = [Patch(color=BOUND_COLOURS[name], label=words) for name, words in BOUND_WORDS.items() if name in there]
-    figure.legend(
-        handles=handles, loc="upper left", ncols=len(handles), frameon=False, labelcolor=INK,
-        bbox_to_anchor=(EDGE / WIDTH, top), borderpad=0.0, borderaxespad=0.0, handlelength=1.2,
-    )  # fmt: skip
+    return [Patch(color=BOUND_COLOURS[name], label=words) for name, words in BOUND_WORDS.items() if name in there]

@@ -17,16 +17,16 @@ from ert.show.layout import (
     EDGE,
     GAP_INCHES,
     LEFT_INCHES,
-    LINE_HEIGHT,
-    footnote_lines,
+    LEGEND_ROW,
+    footnote_height,
+    legend_rows,
     new_figure,
     put_footnote,
+    put_legend,
     put_title,
+    title_height,
 )
 from ert.show.pen import (
-    INK,
-    SMALL_POINTS,
-    TITLE_POINTS,
     drawing_style,
 )
 from ert.show.points import arithmetic, entries, families, split, steps
@@ -54,9 +54,6 @@ NAME_CHARACTERS = 31
 
 BARE_GAP = 0.15
 """Inches above the panel of kernels without arithmetic."""
-
-LEGEND_ROW = 0.27
-"""Inches of a line of the legend."""
 
 GROWTHS = (1.0, 1.3, 1.7)
 """How much larger a chart is drawn when its points are too crowded for their numbers."""
@@ -139,9 +136,8 @@ class _Picture:
         rows = math.ceil(len(lines) / columns) if columns else 0
         chart_width = CHART_WIDTH * growth if numbered else WIDTH
         width = chart_width + key.KEY_WIDTH * columns
-        below = EDGE + len(footnote_lines(self._note, width)) * SMALL_POINTS * LINE_HEIGHT / 72
-        legends = self._legends(numbered)
-        title = EDGE + TITLE_POINTS * LINE_HEIGHT / 72 + GAP_INCHES
+        below, title = footnote_height(self._note, width), title_height(self._title, width)
+        legends = self._legends(numbered, chart_width - 2 * EDGE)
         above = title + LEGEND_ROW * len(legends) + GAP_INCHES
         strip = BELOW_INCHES + BARE_GAP + key.BARE_ROW * len(self._bare) if self._bare else 0.0
         chart = max(CHART_HEIGHT * growth, rows * key.KEY_ROW - strip) + BELOW_INCHES if self.points else 0.0
@@ -149,16 +145,11 @@ class _Picture:
         figure = new_figure((width, height))
         put_title(figure, self._title)
         put_footnote(figure, self._note)
+        put_legend(figure, legends, title)
 
         def panel(left: float, bottom: float, right: float, top: float) -> Axes:
             return figure.add_axes((left / width, bottom / height, (right - left) / width, (top - bottom) / height))
 
-        for row, handles in enumerate(legends):
-            figure.legend(
-                handles=handles, loc="upper left", ncols=len(handles), frameon=False, labelcolor=INK,
-                bbox_to_anchor=(EDGE / width, 1 - (title + LEGEND_ROW * row) / height),
-                borderpad=0.0, borderaxespad=0.0, handletextpad=0.5, columnspacing=1.4, handlelength=1.8,
-            )  # fmt: skip
         for column in range(columns):
             left, top = chart_width + key.KEY_WIDTH * column, height - title
             beside = panel(left, top - (rows + 1) * key.KEY_ROW, left + key.KEY_WIDTH - EDGE, top)
@@ -190,10 +181,11 @@ class _Picture:
                     found[id(point)] = "\n".join(textwrap.wrap(text, NAME_CHARACTERS))
         return found
 
-    def _legends(self, numbered: bool) -> list[list[Line2D]]:
+    def _legends(self, numbered: bool, width: float) -> list[list[Line2D]]:
         """Return the lines of the legend: families, unless the key has them, and what else is drawn."""
         marks = key.precision_handles(self._precisions)
         bare = [placement for _, entry in self._bare for placement in entry.placements]
         marks += key.mark_handles(self.points, self._nearer, self._steps, bare)
         shown = [placement for _, entry in self._numbered for placement in entry.placements]
-        return [marks] if numbered else [key.family_handles(families(shown)), marks]
+        first = [] if numbered else legend_rows(key.family_handles(families(shown)), width)
+        return first + legend_rows(marks, width)

@@ -16,7 +16,7 @@ LINE_COST = 0.5
 few times its height before it covers a line."""
 
 MARK_COST = 20.0
-"""Cost of a mark (a measured point) under a label."""
+"""Cost of a mark (a measured point) under a label, or of another's mark under a leader."""
 
 ROWS, ROW_COST = 5, 45.0
 """How far from its line a label may stand in its own heights, and what each costs: it is hard to see what it names."""
@@ -40,7 +40,7 @@ LEADER_WEIGHT = 4.0
 """How much worse than another line a leader is under a label or another leader: it would seem to lead there."""
 
 CROSSING_COST = 40.0
-"""Cost of a leader that crosses another, or a mark that is not its own."""
+"""Cost of two leaders that cross."""
 
 CROWD = 40.0
 """Marks nearer than this, in pixels, or than the width of the label contend for room: the most crowded come first."""
@@ -120,7 +120,7 @@ class Room:
             if anchor:
                 end = nearest(box, anchor)
                 cost += CROSSING_COST * sum(cross(anchor, end, *line) for line in self._leaders)
-                cost += CROSSING_COST * sum(
+                cost += MARK_COST * sum(
                     solid.crossed(anchor, end) > 0 and not solid.covers(anchor) for solid in self._solid
                 )
             if cost < limit:
