@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,59 @@ def verify(assembly: str, expected: Counts, family: str) -> tuple[Counts, str]:
         if getattr(found, field.name) != getattr(expected, field.name)
     ]
     return found, "; ".join(wrong)
+
+
+ARITHMETIC = ("fma", "add", "mul", "divide", "sqrt", "dot")
+
+
+def survey(assembly: str, family: str) -> Counts:
+    """Return the counts of the innermost loop that does most, for code that has no model.
+
+    That is the one with the most lanes of arithmetic, or without any of loads and stores. Its width is the widest of
+    its vector instructions; it may differ from instruction to instruction here. All zero if nothing can be read.
+    """
+    best, most = Counts(), (-1, -1)
+    for loop in innermost_loops(assembly):
+        try:
+            found = count(loop, family)
+        except ValueError:
+            return Counts()
+        bits = _widest(loop, family)
+        work = sum(getattr(found, name) for name in ARITHMETIC)
+        score = (work * bits, (found.loads + found.stores + found.nontemporal_stores) * bits)
+        if score > most:
+            best, most = replace(found, vector_bits=bits), score
+    return best
+
+
+def contains(assembly: str, expected: Counts, family: str) -> tuple[Counts, str]:
+    """Look for the modelled loop among the innermost loops of a listing.
+
+    Returns
+    -------
+    counts : Counts
+        Of that loop, or of the one that does most if it is not there.
+    reason : str
+        Empty if it is there, else one sentence.
+    """
+    if not assembly:
+        return Counts(), "the generated code cannot be seen"
+    try:
+        found = [count(loop, family) for loop in innermost_loops(assembly)]
+    except ValueError as error:
+        return Counts(), str(error)
+    if expected in found:
+        return expected, ""
+    return survey(assembly, family), f"none of its {len(found)} innermost loops is the one that was meant"
+
+
+def _widest(loop: list[Instruction], family: str) -> int:
+    read = _x86_bits if family == "x86" else (lambda instruction: _arm_bits(instruction.operands))
+    widths = [0]
+    for instruction in loop:
+        if family != "x86" or any(_X86_REGISTER.search(operand) for operand in instruction.operands):
+            widths.append(read(instruction))
+    return max(widths)
 
 
 def _lines(assembly: str) -> Iterator[str | Instruction]:

@@ -16,7 +16,7 @@ import numpy as np
 from microbench import timed
 from microbench.buffers import Arena
 from microbench.clock import CHAIN_LINKS
-from microbench.vector import ARGUMENTS, ARRAYS, FIRST_SLOT, SLOT_BYTES
+from microbench.loop import ARRAYS, FIRST_SLOT, SLOT_BYTES
 
 BARRIER_SECONDS = 10.0
 """How long a thread waits for its peers. Warm-ups of different length are the only honest reason to be late."""
@@ -29,6 +29,9 @@ CHAIN_TRIPS = 1500
 
 REGISTER_SLOTS = 40
 """Slots of the register block: multiplier, addend and more chains than any core has registers for."""
+
+ARGUMENT_WORDS = 64
+"""Words of the argument block: a loop reads the first few, a program as many as it has arguments and extents."""
 
 _T = TypeVar("_T")
 
@@ -72,13 +75,20 @@ class Worker:
         self.arena = Arena(size)
         self.content: object = None
         """What fills the arena's beginning, as its last writer calls it; None if unknown."""
-        self._blocks = np.zeros(ARGUMENTS + timed.RESULTS + 16, np.int64)
-        self.arguments = self._blocks[:ARGUMENTS]
-        self.results = self._blocks[ARGUMENTS + 8 :][: timed.RESULTS]
+        self._blocks = np.zeros(ARGUMENT_WORDS + timed.RESULTS + 16, np.int64)
+        self.arguments = self._blocks[:ARGUMENT_WORDS]
+        self.results = self._blocks[ARGUMENT_WORDS + 8 :][: timed.RESULTS]
         self._slots = np.zeros(REGISTER_SLOTS * SLOT_BYTES + 64, np.uint8)
         start = -self._slots.ctypes.data % 64
         self.registers = self._slots[start : start + REGISTER_SLOTS * SLOT_BYTES]
         self.point((), 0)
+
+    def reserve(self, size: int) -> None:
+        """Let the arena hold at least `size` bytes; what lay in it is gone if it had to grow."""
+        if size > self.arena.size:
+            self.arena.close()
+            self.arena = Arena(size)
+            self.content = None
 
     def point(self, arrays: Sequence[int], length: int, step: int = 1) -> None:
         """Let the argument block point to arrays at these offsets of the arena, each `length` bytes long.

@@ -10,7 +10,6 @@ loop exit between passes.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,20 +18,9 @@ from numba import cfunc, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from microbench.assembly import Counts
 from microbench.catalog import Extension
 from microbench.clock import opaque
-
-ARRAYS = 3
-"""Array pointers in the argument block; the length in bytes of each array and the register block's address follow."""
-
-ARGUMENTS = ARRAYS + 2
-
-SLOT_BYTES = 64
-"""Bytes of one slot of the register block: room for one 512-bit vector."""
-
-X_SLOT, A_SLOT, FIRST_SLOT = 0, 1, 2
-"""Slots of the register block: multiplier, addend, first accumulator. The loop leaves its accumulators there."""
+from microbench.loop import A_SLOT, ARRAYS, FIRST_SLOT, SLOT_BYTES, X_SLOT, Loop
 
 _I64 = ir.IntType(64)
 _I8 = ir.IntType(8)
@@ -198,61 +186,6 @@ class Emitter:
         return self.builder.gep(pointer, [ir.Constant(_I64, offset)], source_etype=_I8)
 
 
-Body = Callable[[Emitter, list[Any], list[Any], Any, Any], list[Any]]
-"""Emits one trip: (emitter, array pointers at this trip, accumulators, x, a) -> accumulators after it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """What to emit.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    precision : str
-        Element of the vectors.
-    vector_bits : int
-        Width of every vector.
-    body : callable
-        Emits one trip, see :data:`Body`.
-    counts : Counts
-        What one trip must be seen to contain.
-    accumulators : int
-        Chains carried from trip to trip.
-    step : int
-        Bytes that each array advances in a trip; 0 where no array is used.
-    streams : int
-        How many arrays advance, from the first; the others stay where they are.
-    drifts : bool
-        Whether a pass goes on where the last one stepped over the end, and a call where the last call ended: the slot
-        of the addend holds the offset.
-    covers : int
-        Bytes of `length` that one trip leaves warm, of a loop that goes on from call to call; 0 for loops that begin at
-        the start of their arrays with every call.
-    flop, read_bytes, written_bytes, allocate_bytes, line_bytes, events : int
-        Work of one trip of one thread; `line_bytes` are the whole lines that cross every level beyond L1, 0 for
-        streams.
-    """
-
-    name: str
-    precision: str
-    vector_bits: int
-    body: Body = field(repr=False)
-    counts: Counts
-    accumulators: int = 0
-    step: int = 0
-    streams: int = ARRAYS
-    drifts: bool = False
-    covers: int = 0
-    flop: int = 0
-    read_bytes: int = 0
-    written_bytes: int = 0
-    allocate_bytes: int = 0
-    line_bytes: int = 0
-    events: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class Machinecode:
     """A compiled loop: its address, its assembly (empty if it cannot be seen), and whoever keeps it alive."""
@@ -349,10 +282,11 @@ def compile_loop(loop: Loop) -> Machinecode:
         whole(arguments, trips)
 
     compiled = cfunc(types.void(types.uint64, types.int64), nopython=True, cache=False)(probe)
-    return Machinecode(compiled.address, _assembly(compiled), compiled)
+    return Machinecode(compiled.address, assembly_of(compiled), compiled)
 
 
-def _assembly(compiled: Any) -> str:
+def assembly_of(compiled: Any) -> str:
+    """Return the assembly of a compiled callback, empty if it cannot be seen."""
     # Numba shows the assembly of dispatchers (inspect_asm) but not of C callbacks; both read it from the library.
     try:
         return str(compiled._library.get_asm_str())

@@ -8,7 +8,8 @@ import pytest
 from llvmlite import binding, ir
 
 from microbench.isa import Isa
-from microbench.vector import Loop, emit
+from microbench.loop import Loop
+from microbench.vector import emit
 
 _I64 = ir.IntType(64)
 

@@ -13,12 +13,14 @@ from typing import Any
 import numba
 from llvmlite import binding
 
+from ert.measure.applications import Applications
 from ert.measure.noise import disturbances
 from ert.measure.sampling import Timing
 from ert.measure.signals import signals_held
 from ert.roofline.model import Case, Code, CodeStatus, Toolchain, Work
 from microbench import assembly, catalog, confirm, isa
 from microbench.clock import now_ns
+from microbench.kernels.registry import is_kernel
 from microbench.probes import compute, intensity, irregular, latency, memory, overhead
 from microbench.probes.probe import Probe
 from microbench.team import Team as Threads
@@ -76,15 +78,25 @@ class Bench:
         self._open: _Open | None = None
         self._arenas = dict(arenas)
         self._threads = Threads(arenas)
-        self.compiling = 0.0
-        """Seconds spent on making code so far."""
-        self.measuring = 0.0
-        """Seconds spent in timed and warm-up runs so far."""
+        self._applications = Applications(self._threads, self.registers, self._family)
+        self._compiling = self._measuring = 0.0
         self.pinned = self._threads.pinned
         """Whether every thread could be bound to its CPU."""
 
+    @property
+    def compiling(self) -> float:
+        """Seconds spent on making code so far."""
+        return self._compiling + self._applications.compiling
+
+    @property
+    def measuring(self) -> float:
+        """Seconds spent in timed and warm-up runs so far."""
+        return self._measuring + self._applications.measuring
+
     def describe(self, case: Case) -> tuple[Work, Code]:
         """See :class:`ert.measure.sampling.Instrument`."""
+        if is_kernel(case.probe):
+            return self._applications.describe(case)
         built = self._build(case)
         loop = built.probe.loop
         times = self._trips_a_pass(case, built.probe) * case.team.threads
@@ -101,6 +113,11 @@ class Bench:
 
     def open(self, case: Case) -> None:
         """See :class:`ert.measure.sampling.Instrument`."""
+        self._applications.settle()
+        if is_kernel(case.probe):
+            self._open = None
+            self._applications.open(case)
+            return
         built = self._build(case)
         length = case.working_set // built.probe.arrays if built.probe.arrays else 0
         self._open = _Open(case, built, length, self._trips_a_pass(case, built.probe))
@@ -108,6 +125,8 @@ class Bench:
 
     def run(self, case: Case, passes: int) -> Timing:
         """See :class:`ert.measure.sampling.Instrument`."""
+        if is_kernel(case.probe):
+            return self._applications.run(case, passes)
         state = self._state(case)
         if case.probe == "overhead" and (until := dict(case.parameters)["until"]) != "barrier":
             return self._start(state, passes, str(until))
@@ -116,7 +135,7 @@ class Bench:
         began = time.perf_counter()
         with disturbances(case.team.cpus) as seen:
             timing = self._threads.run(case.team.cpus, state.built.machinecode.address, warm, trips)
-        self.measuring += time.perf_counter() - began
+        self._measuring += time.perf_counter() - began
         state.trips += warm + trips
         return Timing(
             timing.seconds, timing.thread_seconds, timing.clocks_hz, seen.steal_seconds, seen.context_switches
@@ -131,12 +150,14 @@ class Bench:
                 called = now_ns()
                 timing = self._threads.run(cpus, address, 0, 1, clock=False)
                 taken += (timing.first_start_ns - called) * 1e-9 + (timing.seconds if until == "last end" else 0.0)
-        self.measuring += taken
+        self._measuring += taken
         state.trips += passes
         return Timing(taken, steal_seconds=seen.steal_seconds, context_switches=seen.context_switches)
 
     def check(self, case: Case) -> str:
         """See :class:`ert.measure.sampling.Instrument`."""
+        if is_kernel(case.probe):
+            return self._applications.check(case)
         state = self._state(case)
         if not state.trips:
             return ""
@@ -202,7 +223,7 @@ class Bench:
             status: CodeStatus = "verified" if not reason else ("mismatch" if machinecode.assembly else "unseen")
             code = Code(status, reason, _counts(found), _counts(probe.loop.counts))
             self._built[key] = _Built(probe, machinecode, code)
-            self.compiling += time.perf_counter() - began
+            self._compiling += time.perf_counter() - began
         return self._built[key]
 
 
@@ -256,6 +277,7 @@ def toolchain() -> Toolchain:
         ("llvmlite", metadata.version("llvmlite")),
         ("llvm", ".".join(str(part) for part in binding.llvm_version_info)),
         ("numpy", metadata.version("numpy")),
+        ("scipy", metadata.version("scipy")),
     )
     return Toolchain(versions, found.target, found.features, found.vector_bits)
 

@@ -1,4 +1,4 @@
-"""The part of the public report on application kernels: catalogue facts, placements, and the reuse that passes ridges."""
+"""The part of the public report on application kernels: catalogue facts, placements, reuse that passes ridges."""
 
 from __future__ import annotations
 

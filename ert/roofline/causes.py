@@ -16,6 +16,9 @@ RANDOM = 1.25
 """A kernel that moves between EXPLAINS and this times what independent random reads reach gets no help from
 prefetchers."""
 
+FEW_IN_FLIGHT = 0.5
+"""Part of the bytes that a level needs in flight; where random reads keep more (caches), they are nearly a stream."""
+
 _CEILING_WAYS: dict[Kind, str] = {
     "scalar": "See whether the compiler vectorised its inner loop.",
     "narrow": "See which vectors its inner loop uses.",
@@ -61,7 +64,7 @@ def not_prefetched(facts: Facts) -> Sentences:
     law = next(
         (law for law in facts.roofline.concurrency if (law.level, law.team) == (placement.level, facts.team)), None
     )
-    if law is None or law.reached >= law.needed or facts.compute_leads:
+    if law is None or law.reached > FEW_IN_FLIGHT * law.needed or facts.compute_leads:
         return ()
     return (
         f"It moves {rate(placement.byte_rate.best, 'B')}, about what independent random reads of {placement.level} "

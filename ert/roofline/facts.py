@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ert.roofline.fit import ABOVE_ROOF
 from ert.roofline.model import ComputeRoof, MemoryRoof, RandomAccess, Roofline, Team
 from ert.roofline.placement import Placement
 from ert.roofline.quantities import percent
+from ert.roofline.statistics import ABOVE_ROOF
 
 FASTER = 1.05
 """What promises less than this is not worth advice: roofs measured on a busy machine repeat no better."""

@@ -28,12 +28,9 @@ from ert.roofline.model import (
     Roofline,
     Team,
 )
-from ert.roofline.statistics import rates
+from ert.roofline.statistics import ABOVE_ROOF, rates
 
 __all__ = ["MEMORY", "curve_measurements", "describe", "fit", "rates", "traffic_is_known"]
-
-ABOVE_ROOF = 1.03
-"""A point this far above its roof is remarked upon; less is within what two measurements differ by."""
 
 PURE = ("fma", "dot")
 """Arithmetic that the roof of a precision is known by; where there is none of these, a multiplication and an addition.

@@ -77,7 +77,7 @@ def above_compute_roof(facts: Facts) -> Sentences:
 
 
 def too_short(facts: Facts) -> Sentences:
-    """A pass that a barrier, or for another library a start of threads, takes a good part of."""
+    """A pass that takes not much longer than a barrier, or than a start of threads where a library makes one."""
     placement = facts.placement
     if facts.efficiency >= NEAR:
         return ()
@@ -85,11 +85,11 @@ def too_short(facts: Facts) -> Sentences:
     cost = facts.cost("last end" if library else "barrier")
     if cost is None or facts.team.threads == 1 or cost < SHORT * placement.seconds:
         return ()
-    what = f"starting {facts.team.label} costs" if library else f"one barrier of {facts.team.label} takes"
+    what = "to start" if library else "for a barrier of"
     return (
-        f"It is too short: {what} {seconds(cost)}, {percent(cost / placement.seconds)} of a pass of "
-        f"{seconds(placement.seconds)}.",
-        "Do more between two barriers: larger or several problems at a time, or fewer threads.",
+        f"It is too short: {seconds(cost)} {what} {facts.team.label} are {percent(cost / placement.seconds)} of a pass "
+        f"of {seconds(placement.seconds)}, and calls and loop ends count.",
+        "Do more at a time, larger or several problems, or use fewer threads.",
     )
 
 

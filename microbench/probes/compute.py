@@ -11,9 +11,10 @@ import numpy as np
 from microbench import catalog, confirm, isa
 from microbench.assembly import Counts
 from microbench.catalog import STEPS, Extension
+from microbench.loop import A_SLOT, FIRST_SLOT, X_SLOT, Loop
 from microbench.probes.probe import DTYPES, Chains
 from microbench.team import Worker
-from microbench.vector import A_SLOT, FIRST_SLOT, X_SLOT, Emitter, Loop
+from microbench.vector import Emitter
 
 TRIP_INSTRUCTIONS = 72
 """About as many arithmetic instructions a trip: the two of the loop then cost no issue slot that matters."""

@@ -7,9 +7,10 @@ from typing import Any
 
 from microbench import catalog
 from microbench.assembly import Counts
+from microbench.loop import Loop
 from microbench.probes.probe import MULTIPLIER, Chains, fill_constant
 from microbench.team import Worker
-from microbench.vector import Emitter, Loop
+from microbench.vector import Emitter
 
 TRIP_MULTIPLY_ADDS = 64
 """Multiply-adds that a trip should hold at least, so that what moves the loop on is hidden."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from microbench.assembly import Counts
 from microbench.catalog import DATA_PER_INDEX, GATHER_STEP, GATHERS, LINE_BYTES, array_pitch, stride_loads
+from microbench.loop import A_SLOT, ARRAYS, FIRST_SLOT, Loop
 from microbench.team import Worker
-from microbench.vector import A_SLOT, ARRAYS, FIRST_SLOT, Emitter, Loop
+from microbench.vector import Emitter
 
 SUMS = 4
 """Checksums: an addition takes a cycle, and no core loads more than four scalars in one."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from microbench.assembly import Counts
 from microbench.catalog import GENERAL_CHAINS, LINE_BYTES, PAGE_BYTES, PATTERNS
+from microbench.loop import FIRST_SLOT, Loop
 from microbench.team import Worker
-from microbench.vector import FIRST_SLOT, Emitter, Loop
+from microbench.vector import Emitter
 
 TRIP_LOADS = 64
 """Loads of a trip, along all chains together: the loop around them is then hidden."""

@@ -10,9 +10,10 @@ import numpy as np
 from microbench import catalog
 from microbench.assembly import Counts
 from microbench.catalog import STEP_BYTES, Mix
+from microbench.loop import Loop
 from microbench.probes.probe import ADDEND, MULTIPLIER, Chains, differs, fill_constant, fill_ramp, ramp
 from microbench.team import Worker
-from microbench.vector import Emitter, Loop
+from microbench.vector import Emitter
 
 _NONE = Chains("fp64", 0, 0)
 

@@ -9,8 +9,9 @@ import numpy as np
 from llvmlite import ir
 
 from microbench.assembly import Counts
+from microbench.loop import A_SLOT, FIRST_SLOT, X_SLOT, Loop
 from microbench.team import Worker
-from microbench.vector import A_SLOT, FIRST_SLOT, X_SLOT, Emitter, Loop
+from microbench.vector import Emitter
 
 SPIN_LIMIT = 1 << 33
 """Turns of a barrier, of about a nanosecond, after which it gives up. A peer that takes longer is dead; what is counted

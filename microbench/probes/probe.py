@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from microbench.loop import A_SLOT, FIRST_SLOT, X_SLOT, Loop
 from microbench.team import Worker
-from microbench.vector import A_SLOT, FIRST_SLOT, X_SLOT, Loop
 
 DTYPES: dict[str, Any] = {"fp64": np.float64, "fp32": np.float32, "fp16": np.float16}
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from microbench import catalog
 from microbench.clock import now_ns
+from microbench.loop import A_SLOT, ARRAYS
 from microbench.probes import irregular, latency, overhead
 from microbench.probes.probe import Probe
 from microbench.team import Team, Worker
-from microbench.vector import A_SLOT, ARRAYS, Machinecode, compile_loop
+from microbench.vector import Machinecode, compile_loop
 
 MIB = 1 << 20
 RUNS = (1, 7, 300)

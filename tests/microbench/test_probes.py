@@ -11,10 +11,11 @@ import pytest
 
 from microbench import catalog, confirm, isa
 from microbench.catalog import STEP_BYTES
+from microbench.loop import A_SLOT, FIRST_SLOT, X_SLOT
 from microbench.probes import compute, intensity, memory
 from microbench.probes.probe import CHECK_WHOLE_BYTES, DTYPES, Probe
 from microbench.team import REGISTER_SLOTS, Worker
-from microbench.vector import A_SLOT, FIRST_SLOT, X_SLOT, Machinecode
+from microbench.vector import Machinecode
 
 HOST, _ = confirm.host()
 WIDTHS = HOST.vector_bits

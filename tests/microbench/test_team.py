@@ -16,8 +16,9 @@ import pytest
 from microbench import team as teams
 from microbench import timed
 from microbench.assembly import Counts
+from microbench.loop import Loop
 from microbench.team import Team, TeamError, Worker, _Answer
-from microbench.vector import Loop, Machinecode, compile_loop
+from microbench.vector import Machinecode, compile_loop
 
 LONG = 60.0
 """Seconds after which a wait of a test is a failure; nothing here takes nearly as long."""

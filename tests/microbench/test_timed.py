@@ -12,7 +12,8 @@ import pytest
 
 from microbench import timed
 from microbench.assembly import Counts
-from microbench.vector import ARGUMENTS, ARRAYS, FIRST_SLOT, SLOT_BYTES, Loop, Machinecode, compile_loop
+from microbench.loop import ARGUMENTS, ARRAYS, FIRST_SLOT, SLOT_BYTES, Loop
+from microbench.vector import Machinecode, compile_loop
 
 LONG_NS = 60_000_000_000
 

@@ -12,10 +12,12 @@ from llvmlite import ir
 
 from ert.measure import plan
 from microbench import catalog, isa, vector
+from microbench import loop as loops
 from microbench.assembly import Counts, verify
+from microbench.loop import Loop
 from microbench.probes import compute, intensity, irregular, latency, memory, overhead
 from microbench.probes.probe import Probe
-from microbench.vector import Emitter, Loop
+from microbench.vector import Emitter
 from tests.emission import (
     ALDERLAKE,
     HASWELL,
@@ -219,7 +221,7 @@ def test_extensions_are_the_instructions_that_they_name(target: Target, precisio
 # ------------------------------------------------------------------------------------------------ what is rejected
 
 
-def loop_of(body: vector.Body, counts: Counts, **more: Any) -> Loop:
+def loop_of(body: loops.Body, counts: Counts, **more: Any) -> Loop:
     return Loop("trap", "fp64", counts.vector_bits, body, counts, **more)
 
 
