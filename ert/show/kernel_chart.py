@@ -166,7 +166,7 @@ class _Picture:
         beyond = NUMBER_ROOM if numbered else NAME_ROOM
         chart_panel = Panel(axes, self._roofline, self.points, self._nearer, self._precisions, beyond)
         chart_panel.draw(self._steps)
-        return figure, chart_panel.label(self._texts(numbered))
+        return figure, chart_panel.label(self._texts(numbered), anywhere=growth == GROWTHS[-1])
 
     def _texts(self, numbered: bool) -> dict[int, str]:
         """Return the label of each point, by its identity: two of equal measurements are still two."""

@@ -102,10 +102,10 @@ class Panel:
             self._pen.point(_place(placement), name=f"point {_name(placement)}", zorder=6.0,
                             **look(placement, self._precisions))  # fmt: skip
 
-    def label(self, texts: Mapping[int, str]) -> bool:
+    def label(self, texts: Mapping[int, str], *, anywhere: bool) -> bool:
         """Write the names of roofs and points; False if the points do not all find room.
 
-        `texts` are the labels of the points by their identity.
+        `texts` are the labels of the points by their identity; `anywhere` lets them stand far away.
         """
         for peak in self._peaks:
             text = f"{peak.name}  {units.rate(peak.rate.best, operation(peak.precision))}"
@@ -115,10 +115,11 @@ class Panel:
             text = f"{slope.name}  {units.rate(slope.rate.best, 'B')}"
             ends = self._lines.slope_ends(slope.rate.best, self._top)
             self._pen.along(*ends, text, f"label {slope.name}", color=SOFT, size=SMALL_POINTS)
-        return self._pen.name_points([
+        names = [
             (_place(point), texts[id(point)], _name(point), darker(colour_of(point.kernel.family)))
             for point in self._points
-        ])  # fmt: skip
+        ]
+        return self._pen.name_points(names, anywhere=anywhere)
 
     @property
     def _top(self) -> float:

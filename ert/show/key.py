@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ert.roofline.placement import Placement
+from ert.roofline.statistics import ABOVE_ROOF
 from ert.show import units
 from ert.show.layout import (
     EDGE,
@@ -56,9 +57,6 @@ FILLS = ("full", "none", "left", "bottom")
 
 REACHED = 0.97
 """From this efficiency on a point lies on its roof, and no line leads up to what is attainable."""
-
-ABOVE = 1.03
-"""Beyond this efficiency a point is marked as above its roof: less is how far two measurements of one thing differ."""
 
 POINT_SIZE, NEARER_SIZE = 8.0, 4.0
 """Points (1/72 inch): a kernel's mark, and the pale mark of the same kernel nearer to the core."""
@@ -132,7 +130,7 @@ def precision_handles(precisions: Sequence[str]) -> list[Line2D]:
 
 def above(placement: Placement) -> bool:
     """Whether a kernel is above its roof by more than measurements differ."""
-    return placement.efficiency is not None and placement.efficiency > ABOVE
+    return placement.efficiency is not None and placement.efficiency > ABOVE_ROOF
 
 
 def short_of(placement: Placement) -> bool:
@@ -171,7 +169,7 @@ def mark_handles(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the key: a family, or an entry or its continuation."""
+    """One line of the key: a family, or an entry, or without it a continuation of the entry of that number."""
 
     text: str
     family: str = ""
@@ -190,7 +188,7 @@ def key_lines(numbered: Sequence[tuple[int, Entry]], precisions: Sequence[str]) 
             found.append(Line(family, family))
         first, *more = wrapped(entry.name, width)
         found.append(Line(first, number=number, entry=entry))
-        found += [Line(text) for text in more]
+        found += [Line(text, number=number) for text in more]
     return found
 
 
@@ -215,7 +213,7 @@ def draw_key(axes: Axes, lines: Sequence[Line], rows: int, precisions: Sequence[
             write(KEY_NAME, row, line.text, f"family {line.family}", fontweight="bold")
             continue
         if line.entry is None:
-            write(KEY_NAME, row, line.text, f"more {row}")
+            write(KEY_NAME, row, line.text, f"more {line.number} {row}")
             continue
         write(KEY_NUMBER, row, str(line.number), f"number {line.number}", ha="right", color=SOFT)
         write(KEY_NAME, row, line.text, f"name {line.number}")
@@ -264,6 +262,7 @@ def draw_bandwidths(axes: Axes, bare: Sequence[tuple[int, Entry]], precisions: S
         words = []
         for i, placement in enumerate(entry.placements):
             if placement.byte_rate is None:
+                words.append(f"no traffic at {placement.level}")
                 continue
             y = row + BARE_APART * (i - (len(entry.placements) - 1) / 2)
             rate = placement.byte_rate.best / GIGA

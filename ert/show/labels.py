@@ -129,13 +129,15 @@ class Room:
             self._taken.append(best.grown(PADDING))
         return best
 
-    def round_marks(self, labels: Sequence[tuple[Point, float, float]]) -> list[Box | None]:
+    def round_marks(self, labels: Sequence[tuple[Point, float, float]], *, anywhere: bool = False) -> list[Box | None]:
         """Take a place for each of many labels round their marks, or for as many of them as there is room.
 
         Parameters
         ----------
         labels : sequence of ((float, float), float, float)
             The mark, which the leader goes to, and width and height of its label.
+        anywhere : bool
+            Whether labels without room near their marks take any, though their leaders then cross what stands between.
 
         Returns
         -------
@@ -158,6 +160,9 @@ class Room:
             if None not in found:
                 break
             order.sort(key=lambda i: found[i] is not None)
+        if anywhere:
+            for i, (mark, width, height) in enumerate(labels):
+                found[i] = found[i] or self.place(self.anywhere(mark, width, height))
         return found
 
     def anywhere(self, near: Point, width: float, height: float) -> list[tuple[float, Box]]:

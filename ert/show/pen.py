@@ -141,14 +141,16 @@ class Pen:
         side = look["markersize"] * PIXELS_AN_INCH / 72
         self._room.solid(Box(*self._pixels(place), side, side))
 
-    def name_points(self, labels: Sequence[tuple[Point, str, str, str]]) -> bool:
+    def name_points(self, labels: Sequence[tuple[Point, str, str, str]], *, anywhere: bool = False) -> bool:
         """Write a small label beside each of many points, with a leader where it stands back; False if not all fit.
 
-        A label is the place of its point, its text, its name and its colour.
+        A label is the place of its point, its text, its name and its colour; `anywhere` as for the room.
         """
         sizes = [self._measure(text, SMALL_POINTS) for _, text, _, _ in labels]
         pixels = [self._pixels(place) for place, _, _, _ in labels]
-        boxes = self._room.round_marks([(mark, *size) for mark, size in zip(pixels, sizes, strict=True)])
+        boxes = self._room.round_marks(
+            [(mark, *size) for mark, size in zip(pixels, sizes, strict=True)], anywhere=anywhere
+        )
         for (place, text, name, colour), mark, box in zip(labels, pixels, boxes, strict=True):
             if box is None:
                 continue

@@ -66,8 +66,7 @@ def split(placements: Sequence[Placement]) -> tuple[list[Placement], list[Placem
             outermost = placement.level == depth[-1]
             if outermost or all(_apart(placement, other) for other in shown):
                 shown.append(placement)
-            else:
-                nearer.append(placement)
+        nearer += [placement for placement in series if placement not in shown]
         points += [placement for placement in series if placement in shown]
     return points, nearer
 
