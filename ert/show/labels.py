@@ -30,7 +30,7 @@ RINGS = 3
 OUTSIDE_COST = 15.0
 """Cost of sticking out over the end of the line."""
 
-FREE_RINGS, FREE_DIRECTIONS = (0.0, 5.0, 12.0, 20.0, 30.0, 42.0, 56.0, 72.0, 90.0, 110.0, 135.0, 165.0, 200.0), 16
+FREE_RINGS, FREE_DIRECTIONS = (0.0, 5.0, 12.0, 20.0, 30.0, 42.0, 56.0, 72.0, 90.0, 110.0, 135.0, 165.0, 200.0), 24
 """Pixels by which a label that has a leader may step back from its mark, and to how many sides."""
 
 FREE_SHARPNESS = 1.4
@@ -117,6 +117,7 @@ class Room:
                 continue
             cost = own + MARK_COST * sum(padded.covers(mark) for mark in self._marks)
             cost += LINE_COST * sum(padded.crossed(start, end) * weight for start, end, weight in self._lines)
+            cost += LINE_COST * LEADER_WEIGHT * sum(padded.crossed(start, end) for start, end in self._leaders)
             if anchor:
                 end = nearest(box, anchor)
                 cost += CROSSING_COST * sum(cross(anchor, end, *line) for line in self._leaders)
@@ -144,26 +145,39 @@ class Room:
         list of Box or None
             In the order of the labels; None for one without room.
         """
-        before = len(self._taken), len(self._lines), len(self._leaders)
         crowd = [sum(math.dist(mark, other) < max(width, CROWD) for other, _, _ in labels) for mark, width, _ in labels]
         order = sorted(range(len(labels)), key=lambda i: -crowd[i])
+        found: list[Box | None] = [None] * len(labels)
         for _ in range(ATTEMPTS):
-            del self._taken[before[0] :], self._lines[before[1] :], self._leaders[before[2] :]
-            found: list[Box | None] = [None] * len(labels)
             for i in order:
-                mark, width, height = labels[i]
-                found[i] = box = self.place(freely(mark, width, height, MARK_GAP), anchor=mark)
-                if box is not None:
-                    leader = mark, nearest(box, mark)
-                    self._leaders.append(leader)
-                    self.line(*leader, LEADER_WEIGHT)
+                self._leave(labels[i][0], found[i])
+                found[i] = None
+            for i in order:
+                found[i] = self._lead(*labels[i])
             if None not in found:
                 break
             order.sort(key=lambda i: found[i] is not None)
+        for i in order:
+            # The first ones did not know where the last would stand.
+            self._leave(labels[i][0], found[i])
+            found[i] = self._lead(*labels[i])
         if anywhere:
             for i, (mark, width, height) in enumerate(labels):
                 found[i] = found[i] or self.place(self.anywhere(mark, width, height))
         return found
+
+    def _lead(self, mark: Point, width: float, height: float) -> Box | None:
+        """Take the cheapest place for a label that has a leader to its mark."""
+        box = self.place(freely(mark, width, height, MARK_GAP), anchor=mark)
+        if box is not None:
+            self._leaders.append((mark, nearest(box, mark)))
+        return box
+
+    def _leave(self, mark: Point, box: Box | None) -> None:
+        """Give up the place of a label that has a leader."""
+        if box is not None:
+            self._taken.remove(box.grown(PADDING))
+            self._leaders.remove((mark, nearest(box, mark)))
 
     def anywhere(self, near: Point, width: float, height: float) -> list[tuple[float, Box]]:
         """Return upright places all over the chart, cheaper the nearer they are to a point."""
