@@ -514,6 +514,15 @@ def irregular(
     )  # fmt: skip
 
 
+def zen4_whole() -> Roofline:
+    """Return :func:`irregular` with the ceilings of :func:`zen4_ceilings`: all that a sweep finds."""
+    ceilings = zen4_ceilings()
+    return replace(
+        irregular(), compute=ceilings.compute, ridges=ceilings.ridges,
+        instruction_latencies=ceilings.instruction_latencies,
+    )  # fmt: skip
+
+
 # ---------------------------------------------------------------------------------------- application kernels
 
 

@@ -27,10 +27,8 @@ def compute_roof(kernel: Kernel, team: Team, precision: str, roofs: Iterable[Com
     ComputeRoof or None
         The best verified roof of its own kind of arithmetic. Where that was not measured for this team (a sweep takes
         most kinds with its smallest team only), the headline roof: multiply-adds count two operations an instruction,
-        so that what adds or multiplies alone stays below. None for a kernel without arithmetic, or if there is neither.
+        so that what adds or multiplies alone stays below. None if there is neither.
     """
-    if not kernel.instructions:
-        return None
     mine = [r for r in roofs if (r.team, r.precision) == (team, precision) and r.verified and not r.few_chains]
     own = [roof for roof in mine if roof.instructions == kernel.instructions]
     return max(own or [roof for roof in mine if roof.headline], key=lambda roof: roof.rate.best, default=None)

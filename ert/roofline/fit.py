@@ -217,7 +217,8 @@ def _memory_roofs(measurement: Measurement, curves: Iterable[Curve]) -> list[Mem
     """Return the roofs of one access mix at one level: counted in program bytes and, where it differs, in traffic."""
     case, work = measurement.case, measurement.work
     counts: list[tuple[BytesCounted, int]] = [("program", work.program_bytes)]
-    if work.traffic_bytes(case.level) != work.program_bytes:
+    # A foreign file may count none, of which there is no rate.
+    if work.traffic_bytes(case.level) not in (0, work.program_bytes):
         counts.append(("traffic", work.traffic_bytes(case.level)))
     plateau = _plateau(case.team, case.level, curves)
     return [
