@@ -13,7 +13,7 @@ from ert.measure.visits import Visits
 from ert.roofline.applies import memory_roof, works_of_mixes
 from ert.roofline.model import MEMORY, Case, Implementation, Kernel, Limit, Results, Roofline, Team, Work
 from microbench.kernels import matrices, registry
-from microbench.kernels.kernel import PRECISIONS, Problem, Request, Spec, Unsuitable
+from microbench.kernels.kernel import NOTHING, PRECISIONS, Problem, Request, Spec, Unsuitable
 
 NONE, SOME, EVERY = "none", "representative", "all"
 """For the settings: which kernels a sweep runs."""
@@ -32,6 +32,9 @@ MEBI = 1 << 20
 LARGEST_COUNT = 10**16
 """FLOP or bytes of a pass above this are refused: on one core it would take days."""
 
+
+LISTED_BITS, LISTED_REGISTERS = 256, 16
+"""The CPU that a listing without a machine is for, where padding or blocks depend on it: one with AVX2."""
 
 EXPECTED_CASE, EXPECTED_VISIT = 0.3, 0.2
 """Seconds for the code of a case and for a visit, only to say how long it will take."""
@@ -364,7 +367,7 @@ def work_of(case: Case, registers: int) -> Work:
 
 def stored(spec: Spec) -> Kernel:
     """Return a kernel as it is stored with results."""
-    traffic = str(spec.traffic) if spec.traffic is not None else f"{spec.read} + {spec.written} + {spec.allocate}"
+    streamed = " + ".join(str(part) for part in (spec.read, spec.written, spec.allocate) if part != NOTHING)
     return Kernel(
         name=spec.name,
         family=spec.family,
@@ -374,7 +377,7 @@ def stored(spec: Spec) -> Kernel:
         read=str(spec.read),
         written=str(spec.written),
         compulsory=str(spec.compulsory),
-        traffic=traffic,
+        traffic=str(spec.traffic) if spec.traffic is not None else streamed,
         source=spec.source,
         instructions=spec.instructions,
         mix=spec.mix,
@@ -415,9 +418,17 @@ def listed(
     """
     rows = []
     for spec in specs:
-        values = {**spec.fit(Request(precision, total_bytes)), **_chosen_sizes(spec, given)}
-        case = Case(spec.name, Team("one", (0,), 1), precision, level=MEMORY, parameters=tuple(sorted(values.items())))
-        rows.append((stored(spec), case, work_of(case, 16)))
+        request = Request(precision, total_bytes, vector_bits=LISTED_BITS, registers=LISTED_REGISTERS)
+        values = {**spec.fit(request), **_chosen_sizes(spec, given)}
+        case = Case(
+            spec.name,
+            Team("one", (0,), 1),
+            precision,
+            vector_bits=LISTED_BITS,
+            level=MEMORY,
+            parameters=tuple(sorted(values.items())),
+        )
+        rows.append((stored(spec), case, work_of(case, LISTED_REGISTERS)))
     return tuple(rows)
 
 

@@ -55,8 +55,7 @@ def _kernel(kernel: Kernel, case: Case, work: Work, width: int) -> str:
     lines += _count("traffic", kernel.traffic, size(traffic), width)
     intensity = f"{_per_byte(work.flop, traffic)} of traffic in {MEMORY}, {_per_byte(work.flop, work.program_bytes)}"
     lines += _wrapped(f"FLOP/byte   {intensity} of program bytes, {case.precision}, {sizes}", width)
-    if kernel.notes:
-        lines += _wrapped(kernel.notes, width)
+    lines += [line for text in (kernel.notes, kernel.source) if text for line in _wrapped(text, width)]
     return "\n".join(lines)
 
 
