@@ -9,9 +9,9 @@ from ert.roofline.model import Roofline
 from ert.roofline.placement import Placement
 from ert.show import units
 from ert.show.boxes import Point
-from ert.show.key import NEARER_SIZE, above, colour_of, look, short_of
+from ert.show.key import NEARER_SIZE, RING, above, colour_of, look, short_of
 from ert.show.lines import Bounds, Lines, peaks_of, slopes_of
-from ert.show.pen import GIGA, INK, SMALL_POINTS, SOFT, VERMILLION, darker
+from ert.show.pen import GIGA, INK, SMALL_POINTS, SOFT, darker
 from ert.show.points import Step
 from ert.show.words import operation
 
@@ -22,9 +22,6 @@ BESIDE = 2.5
 """How far the chart reaches beyond points and roofs on the other sides, as a factor: room for labels."""
 
 ROOF_COLOUR, PALE = "#8A8A8A", 0.35
-
-RING_SIZE = 15.0
-"""Points (1/72 inch): of the ring round a point that is above its roof."""
 
 PATHS: Mapping[str, dict[str, Any]] = {
     "ladder": {"linewidth": 1.6, "alpha": 0.75, "linestyle": "solid"},
@@ -170,8 +167,7 @@ class Panel:
         x, y = _place(placement)
         colour = colour_of(placement.kernel.family)
         if above(placement):
-            self._axes.plot([x], [y], gid=f"above {_name(placement)}", marker="o", markersize=RING_SIZE,
-                            markerfacecolor="none", color=VERMILLION, markeredgewidth=1.3, zorder=5)  # fmt: skip
+            self._axes.plot([x], [y], gid=f"above {_name(placement)}", **RING)
         elif short_of(placement):
             reach = placement.attainable / GIGA
             self._axes.plot([x, x], [y, reach], gid=f"gap {_name(placement)}", color=colour, linewidth=1.0, alpha=0.55,

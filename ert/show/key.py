@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +66,12 @@ KEY_WIDTH, KEY_ROW = 3.5, 0.172
 
 KEY_NUMBER, KEY_NAME, KEY_VALUE, KEY_GAP = 0.25, 0.35, 0.48, 0.08
 """Inches in a column: where numbers end and names begin, the width of a value, and what is free beside a name."""
+
+RING: Mapping[str, Any] = {
+    "marker": "o", "markersize": 15.0, "markerfacecolor": "none", "color": VERMILLION, "markeredgewidth": 1.3,
+    "zorder": 5,
+}  # fmt: skip
+"""The ring round a kernel that is above its roof."""
 
 BARE_ROW, BARE_CHARACTERS = 0.25, 40
 """Inches of a line of the kernels without arithmetic, and characters that their names may have."""
@@ -155,9 +161,8 @@ def mark_handles(
     if nearer:
         found.append(Line2D([], [], color=SOFT, alpha=0.5, linewidth=0.8, marker="o", markersize=NEARER_SIZE,
                             label="data nearer to the core"))  # fmt: skip
-    if any(map(above, points)):
-        found.append(Line2D([], [], linestyle="none", marker="o", markersize=11, markerfacecolor="none",
-                            color=VERMILLION, label="above its roof"))  # fmt: skip
+    if any(map(above, (*points, *bare))):
+        found.append(Line2D([], [], linestyle="none", label="above its roof", **{**RING, "markersize": 11}))
     if any(placement.memory_roof for placement in bare):
         found.append(Line2D([], [], linestyle="none", marker="|", markersize=11, markeredgewidth=2.0, color=INK,
                             label="memory roof"))  # fmt: skip
@@ -274,6 +279,8 @@ def draw_bandwidths(axes: Axes, bare: Sequence[tuple[int, Entry]], precisions: S
                 size = BARE_TICK / len(entry.placements)
                 axes.plot([roof], [y], gid=f"tick {name}", marker="|", markersize=size, markeredgewidth=2.0, color=INK,
                           zorder=4)  # fmt: skip
+            if above(placement):
+                axes.plot([rate], [y], gid=f"above {name}", **RING)
             share, _ = efficiency_words(placement)
             words.append(f"{units.rate(placement.byte_rate.best, 'B')}, {share}")
         # Precisions that move the same bytes as fast say it once.

@@ -6,6 +6,7 @@ its data closer to the core, drawn pale and without a name.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -15,6 +16,9 @@ from ert.show.words import levels
 
 FAMILIES = ("stream", "vector", "dense", "sparse", "stencil", "convolution", "spectral", "neural")
 """In the order of charts and keys; unknown ones follow."""
+
+UNEVEN = 2.0
+"""Rungs of a ladder whose sizes are this many times apart say so; less comes of how many arrays share the memory."""
 
 NO_BREAK = "\u00a0"
 """Keeps a size and its number on one line."""
@@ -78,11 +82,12 @@ def entries(points: Sequence[Placement]) -> list[Entry]:
     for point in points:
         kernels.setdefault(point.kernel.name, []).append(point)
     uneven = _uneven(points)
+    called = _called(same[0].kernel.title for same in kernels.values())
     for same in kernels.values():
         inputs = {_inputs(point) for point in same}
         for chosen in dict.fromkeys(map(_inputs, same)):
             mine = [point for point in same if _inputs(point) == chosen]
-            words = [same[0].kernel.title, *(chosen if len(inputs) > 1 else ())]
+            words = [called[same[0].kernel.title], *(chosen if len(inputs) > 1 else ())]
             found += _sizes(", ".join(words), mine, uneven.get(same[0].kernel.ladder, ()))
     return sorted(found, key=lambda entry: _rank(entry.family))
 
@@ -113,6 +118,14 @@ def steps(points: Sequence[Placement], nearer: Sequence[Placement]) -> list[Step
         ordered = [ladder[rung] for rung in sorted(ladder)]
         found += [Step("ladder", start, end) for start, end in pairwise(ordered)]
     return found
+
+
+def _called(titles: Iterable[str]) -> dict[str, str]:
+    """Return titles without their formulas, which lists have room for, where they can be told apart without."""
+    titles = list(dict.fromkeys(titles))
+    plain = {title: ", ".join(part for part in title.split(":")[0].split(", ") if "=" not in part) for title in titles}
+    many = Counter(plain.values())
+    return {title: plain[title] if plain[title] and many[plain[title]] == 1 else title for title in titles}
 
 
 def _series(placements: Sequence[Placement]) -> list[list[Placement]]:
@@ -154,7 +167,14 @@ def _uneven(points: Sequence[Placement]) -> dict[str, tuple[str, ...]]:
     for point in points:
         if point.kernel.ladder:
             ladders.setdefault(point.kernel.ladder, []).append(point)
-    return {name: _differing(rungs) for name, rungs in ladders.items()}
+    return {name: tuple(key for key in _differing(rungs) if _ratio(rungs, key) >= UNEVEN)
+            for name, rungs in ladders.items()}  # fmt: skip
+
+
+def _ratio(points: Sequence[Placement], key: str) -> float:
+    """Return how many times the largest size of a name is the smallest."""
+    sizes = [size for size in (dict(_numbers(point)).get(key) for point in points) if size]
+    return max(sizes) / min(sizes) if sizes else 1.0
 
 
 def _one_a_precision(name: str, family: str, points: Sequence[Placement]) -> list[Entry]:

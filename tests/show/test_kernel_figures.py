@@ -259,7 +259,14 @@ def test_kernels_without_arithmetic_stand_below_in_bandwidth_with_their_roof() -
     assert marks["copy fp64 0"].get_xdata()[0] == pytest.approx(copy.byte_rate.best / GIGA)
     assert ticks["copy fp64 0"].get_xdata()[0] == pytest.approx(copy.memory_roof.rate.best / GIGA)
     assert list(ticks) == ["copy fp64 0"]
+    assert not drawn(strip, "above")
     assert {words(text) for text in texts(strip, "value").values()} == {"40.0 GB/s, 80 %", "20.0 GB/s, –"}
+
+
+def test_a_bandwidth_above_its_roof_is_marked() -> None:
+    figure = draw([placement("copy", intensity=0.0, efficiency=1.2), placement("fill", intensity=0.0)])
+    assert list(drawn(figure.axes[0], "above")) == ["copy fp64 0"]
+    assert "above its roof" in [text.get_text() for row in figure.legends for text in row.get_texts()]
 
 
 def test_kernels_without_arithmetic_alone_make_a_figure() -> None:

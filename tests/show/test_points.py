@@ -63,6 +63,23 @@ def test_the_rungs_of_a_ladder_say_their_size_where_it_is_not_the_same() -> None
     assert [entry.name for entry in entries([rung(1, 512), rung(2, 512)])] == ["gemm 1", "gemm 2"]
 
 
+def test_sizes_that_arrays_of_another_number_leave_are_not_named() -> None:
+    apart = placement("loops", "vector", parameters=(("n", 500),), facts={"ladder": "fusion", "rung": 1})
+    fused = placement("loop", "vector", parameters=(("n", 750),), facts={"ladder": "fusion", "rung": 2})
+    assert [entry.name for entry in entries([apart, fused])] == ["loops", "loop"]
+
+
+def test_formulas_are_left_out_of_names_that_can_be_told_apart_without() -> None:
+    def named(*titles: str) -> list[str]:
+        return [entry.name for entry in entries([placement(f"k{i}", facts={"title": title})
+                                                 for i, title in enumerate(titles)])]  # fmt: skip
+
+    assert named("triad, a = b + q c, non-temporal stores", "two loops: t = a x, z = t + b", "y = x") == [
+        "triad, non-temporal stores", "two loops", "y = x",
+    ]  # fmt: skip
+    assert named("norm, y = x / s", "norm, y = x s") == ["norm, y = x / s", "norm, y = x s"]
+
+
 def test_two_measurements_of_the_same_are_two_entries() -> None:
     first = placement("dot", "vector")
     second = replace(first, seconds=2 * first.seconds)
