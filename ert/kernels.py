@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ert.measure.bench import Bench
-    from microbench.kernels.kernel import Spec
 
 DESCRIPTION = """\
 Run application kernels (STREAM, vectors, dense and sparse algebra, stencils, convolution, FFT,
@@ -94,8 +93,8 @@ def _parser() -> door.Parser:
 
 
 def _with_matrix(
-    options: Namespace, specs: Sequence[Spec], sizes: dict[str, int | str]
-) -> tuple[tuple[Spec, ...], dict[str, int | str]]:
+    options: Namespace, specs: Sequence[kernels.Spec], sizes: dict[str, int | str]
+) -> tuple[tuple[kernels.Spec, ...], dict[str, int | str]]:
     """Let the sparse kernels work on the matrix of a file."""
     if sizes:
         raise InputError("--matrix brings its size with it; leave out --size")
@@ -106,7 +105,7 @@ def _with_matrix(
     return sparse, kernels.matrix_of(options.matrix)
 
 
-def _list(specs: Sequence[Spec], precisions: Sequence[str], sizes: dict[str, int | str]) -> int:
+def _list(specs: Sequence[kernels.Spec], precisions: Sequence[str], sizes: dict[str, int | str]) -> int:
     from ert.show.catalogue import listing
 
     rows = kernels.listed(specs, precisions[0] if precisions else "fp64", sizes, LISTED_BYTES)

@@ -13,7 +13,8 @@ from ert.measure.visits import Visits
 from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
 from ert.roofline.model import MEMORY, Case, ComputeRoof, Implementation, Kernel, Limit, Results, Roofline, Team, Work
 from microbench.kernels import matrices, registry
-from microbench.kernels.kernel import NOTHING, PRECISIONS, Problem, Request, Spec, Unsuitable
+from microbench.kernels.kernel import NOTHING, PRECISIONS, Problem, Request, Unsuitable
+from microbench.kernels.kernel import Spec as Spec
 
 NONE, SOME, EVERY = "none", "representative", "all"
 """For the settings: which kernels a sweep runs."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ert.show.lines import Bounds
 from ert.show.pen import GIGA, INK, SOFT, Pen
 
 if TYPE_CHECKING:
@@ -40,10 +41,6 @@ class Mark:
     intensity: float
     rate: float
     share: float
-
-
-Bounds = tuple[float, float, float, float]
-"""Left, right in FLOP/byte and bottom, top in FLOP/s."""
 
 
 def with_room(bounds: Bounds, marks: Sequence[Mark]) -> Bounds:

@@ -18,8 +18,9 @@ from ert.roofline.model import (
     Team,
 )
 from ert.show import units
-from ert.show.labels import Point
-from ert.show.parts import Bounds, Mark, distribution, draw, label, with_room
+from ert.show.layout import new_figure, panel_margins, put_footnote, put_title
+from ert.show.lines import Bounds, Lines, peaks_of, slopes_of
+from ert.show.parts import Mark, distribution, draw, label, with_room
 from ert.show.pen import (
     GIGA,
     INK,
@@ -27,16 +28,10 @@ from ert.show.pen import (
     SIZE,
     SMALL_POINTS,
     SOFT,
-    Pen,
     colours_in_turn,
     darker,
-    decimal_ticks,
     drawing_style,
     level_colour,
-    new_figure,
-    panel_margins,
-    put_footnote,
-    put_title,
 )
 from ert.show.words import levels, listed, operation, plural, width_words
 
@@ -256,8 +251,8 @@ def _bounds(panels: Sequence[Sequence[Part]], precisions: Sequence[str]) -> list
 def _limits(part: Part, precisions: Sequence[str]) -> tuple[float, float, float, float, float]:
     """Return of one machine: smallest and largest intensity, slowest slope, lowest point, highest peak."""
     _, roofline, team = part
-    peaks = [roof.rate.best for roof in _peaks(roofline, team, precisions)]
-    slopes = [roof.rate.best for roof in _slopes(roofline, team)]
+    peaks = [roof.rate.best for roof in peaks_of(roofline, team, precisions)]
+    slopes = [roof.rate.best for roof in slopes_of(roofline, team)]
     # With one kind of roof alone, the other is taken to meet it at 1 FLOP/byte.
     peaks, slopes = peaks or slopes[:1], slopes or peaks[:1]
     if not peaks:
@@ -304,17 +299,6 @@ def _ceilings(roofline: Roofline, team: Team, precisions: Sequence[str]) -> list
     return sorted(found, key=lambda roof: -roof.rate.best)
 
 
-def _peaks(roofline: Roofline, team: Team, precisions: Sequence[str]) -> list[ComputeRoof]:
-    """Return the headline compute roofs, highest first."""
-    found = [roof for roof in roofline.compute if roof.headline and roof.team == team and roof.precision in precisions]
-    return sorted(found, key=lambda roof: -roof.rate.best)
-
-
-def _slopes(roofline: Roofline, team: Team) -> list[MemoryRoof]:
-    """Return the headline memory roofs, fastest first."""
-    return sorted((r for r in roofline.memory if r.headline and r.team == team), key=lambda roof: -roof.rate.best)
-
-
 def _others(roofline: Roofline) -> bool:
     """Whether there are ceilings or other access mixes to explain."""
     return not all(roof.headline for roof in roofline.compute) or not all(roof.headline for roof in roofline.memory)
@@ -338,19 +322,15 @@ class _Chart:
     """One panel of the roofline chart."""
 
     def __init__(self, axes: Axes, precisions: Sequence[str], bounds: Bounds) -> None:
-        left, right, bottom, top = bounds
-        axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom / GIGA, top / GIGA))
+        self._lines = Lines(axes, bounds)
         axes.set_xlabel(INTENSITY)
-        decimal_ticks(axes.xaxis, left, right)
-        decimal_ticks(axes.yaxis, bottom / GIGA, top / GIGA)
         self._axes, self._precisions = axes, precisions
-        self._left, self._right = left, right
-        self.pen = Pen(axes)
+        self.pen = self._lines.pen
 
     def draw(self, roofline: Roofline, team: Team, colour: str, *, dashed: bool = False) -> None:
         """Draw the lines and marks of one machine; `colour` is the machine's where several are drawn."""
         look: dict[str, Any] = {"linewidth": 2.4, "linestyle": PROMISED_DASHES if dashed else "-"}
-        peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
+        peaks, slopes = peaks_of(roofline, team, self._precisions), slopes_of(roofline, team)
         mixes = [] if colour else _above(roofline, team, self._precisions)
         top = _top(peaks, slopes, mixes)
         steepest = slopes[0].rate.best if slopes else 0.0
@@ -358,11 +338,11 @@ class _Chart:
             self._ceilings(roofline, team, steepest)
             self._mixes(roofline, team, slopes, top)
         for mix in mixes:
-            self._level(mix, steepest, f"above {mix.name}", color=INK, linewidth=1.2, linestyle=ABOVE_DASHES)
+            self._lines.level(mix, steepest, f"above {mix.name}", color=INK, linewidth=1.2, linestyle=ABOVE_DASHES)
         for slope in slopes:
-            self._slope(slope, top, f"roof {slope.name}", color=colour or level_colour(slope.level), **look)
+            self._lines.slope(slope, top, f"roof {slope.name}", color=colour or level_colour(slope.level), **look)
         for peak in peaks:
-            self._level(peak, steepest, f"roof {peak.name}", color=colour or INK, **look)
+            self._lines.level(peak, steepest, f"roof {peak.name}", color=colour or INK, **look)
         if not colour:
             self._measured(roofline, team)
         for ridge in self._ridges(roofline, team):
@@ -392,7 +372,7 @@ class _Chart:
             for name in dict.fromkeys(point.precision for point in shown):
                 marker = self._marker(name)
                 proxies.append(Line2D([], [], linestyle="none", color=SOFT, marker=marker, label=f"measured, {name}"))
-            if any(_thin_load(roofline, team, _slopes(roofline, team)) for _, roofline, team in parts):
+            if any(_thin_load(roofline, team, slopes_of(roofline, team)) for _, roofline, team in parts):
                 proxies.append(Line2D([], [], color=SOFT, linewidth=1.2, linestyle=(0, (5, 2)), label="load-only roof"))
             if any(_above(roofline, team, self._precisions) for _, roofline, team in parts):
                 label = "mix faster than multiply-adds"
@@ -410,13 +390,13 @@ class _Chart:
 
     def label(self, roofline: Roofline, team: Team, colour: str) -> None:
         """Write the names and values, those with the least choice of places first."""
-        peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
+        peaks, slopes = peaks_of(roofline, team, self._precisions), slopes_of(roofline, team)
         mixes = [] if colour else _above(roofline, team, self._precisions)
         top = _top(peaks, slopes, mixes)
         steepest = slopes[0].rate.best if slopes else 0.0
         for peak in peaks:
             text = f"{peak.name}  {units.rate(peak.rate.best, operation(peak.precision))}"
-            start, end = self._level_ends(peak.rate.best, steepest)
+            start, end = self._lines.level_ends(peak.rate.best, steepest)
             self.pen.along(start, end, text, f"label {peak.name}", color=darker(colour or INK), from_end=True)
         for mix in mixes:
             text = f"{mix.precision} {mix.instructions}  {units.rate(mix.rate.best, operation(mix.precision))}"
@@ -424,7 +404,7 @@ class _Chart:
         self._label_ridges(roofline, team, colour)
         for slope in slopes:
             text = f"{slope.name}  {units.rate(slope.rate.best, 'B')}"
-            start, end = self._slope_ends(slope.rate.best, top)
+            start, end = self._lines.slope_ends(slope.rate.best, top)
             shade = darker(colour or level_colour(slope.level))
             self.pen.along(start, end, text, f"label {slope.name}", color=shade)
         if not colour:
@@ -432,7 +412,7 @@ class _Chart:
 
     def _ridges(self, roofline: Roofline, team: Team) -> list[RidgePoint]:
         """Return the ridge points of the roofs that are drawn."""
-        peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
+        peaks, slopes = peaks_of(roofline, team, self._precisions), slopes_of(roofline, team)
         return [ridge for ridge in roofline.ridges if ridge.compute in peaks and ridge.memory in slopes]
 
     def _label_ridges(self, roofline: Roofline, team: Team, colour: str) -> None:
@@ -450,26 +430,10 @@ class _Chart:
 
     # ------------------------------------------------------------------------------------------ lines
 
-    def _slope_ends(self, rate: float, top: float) -> tuple[Point, Point]:
-        """Return where the line of a bandwidth enters the chart and where it meets the highest roof."""
-        start = max(self._left, self._axes.get_ylim()[0] * GIGA / rate)
-        end = min(self._right, top / rate)
-        return (start, start * rate / GIGA), (end, end * rate / GIGA)
-
-    def _slope(self, roof: MemoryRoof, top: float, name: str, **look: Any) -> None:
-        self.pen.line(*self._slope_ends(roof.rate.best, top), name, **look)
-
-    def _level_ends(self, rate: float, steepest: float) -> tuple[Point, Point]:
-        """Return where the line of a peak leaves the steepest slope, and the right edge."""
-        return (rate / steepest if steepest else self._left, rate / GIGA), (self._right, rate / GIGA)
-
-    def _level(self, roof: ComputeRoof, steepest: float, name: str, **look: Any) -> None:
-        self.pen.line(*self._level_ends(roof.rate.best, steepest), name, **look)
-
     def _ceilings(self, roofline: Roofline, team: Team, steepest: float) -> None:
         for roof in _ceilings(roofline, team, self._precisions):
             if roof.rate.best > self._axes.get_ylim()[0] * GIGA:
-                self._level(roof, steepest, f"ceiling {roof.name}", color=SOFT, linewidth=0.8, alpha=0.6)
+                self._lines.level(roof, steepest, f"ceiling {roof.name}", color=SOFT, linewidth=0.8, alpha=0.6)
 
     def _mixes(self, roofline: Roofline, team: Team, slopes: Sequence[MemoryRoof], top: float) -> None:
         """Draw the other access mixes thinly, and the load-only roof that the points belong to where it is one."""
@@ -482,9 +446,11 @@ class _Chart:
             colour = level_colour(roof.level)
             if roof in loads:
                 dashes = (0, (5, 2))
-                self._slope(roof, top, f"load {roof.name}", color=colour, linewidth=1.2, linestyle=dashes, zorder=2.5)
+                self._lines.slope(
+                    roof, top, f"load {roof.name}", color=colour, linewidth=1.2, linestyle=dashes, zorder=2.5
+                )
             else:
-                self._slope(roof, top, f"mix {roof.name}", color=colour, linewidth=0.7, alpha=0.28, weight=0.1)
+                self._lines.slope(roof, top, f"mix {roof.name}", color=colour, linewidth=0.7, alpha=0.28, weight=0.1)
 
     def _measured(self, roofline: Roofline, team: Team) -> None:
         """Draw the intensity points; hollow ones have unproven code."""
@@ -539,7 +505,7 @@ class _Chart:
 
     def _beside_its_line(self, roof: ComputeRoof, steepest: float, text: str, color: str, limit: float) -> bool:
         """Write a small label next to a thin line, where it cannot be taken for another line's; False without room."""
-        start, end = self._level_ends(roof.rate.best, steepest)
+        start, end = self._lines.level_ends(roof.rate.best, steepest)
         return self.pen.along(
             start, end, text, f"label {roof.name}", color=color, size=SMALL_POINTS, gap=3.0, from_end=True, rows=1,
             limit=limit,
