@@ -65,6 +65,11 @@ def use_file(path: Path) -> str:
     return name
 
 
+def rows_of_file(name: str) -> int:
+    """Return the rows of the matrix that :func:`use_file` read under this name."""
+    return _FILES[name].matrix.rows
+
+
 def rows_of(name: str, n: int) -> int:
     """Return the rows of the matrix called `name` for a size of `n`, and refuse what cannot be.
 

@@ -101,6 +101,7 @@ def _spec(
         instructions="fma",
         mix="load",
         limit="gather",
+        gathered=Formula("nnz"),
         notes=notes.strip(),
         representative=representative,
         most_threads=most_threads,
