@@ -54,12 +54,15 @@ def _ell_numbers(problem: Problem) -> dict[str, int]:
 # ----------------------------------------------------------------------------------------------------- specs
 
 _COMMON = (
-    "Traffic: the matrix once, x once as if no element came back to a cache that had dropped it, y once and the lines "
-    "of y before they are written. The matrix has the most rows not above n that its grid allows. "
+    "Traffic: the matrix once, x once (optimistic: as if a cache held it meanwhile), y once and its lines before "
+    "they are written. The matrix has the most rows not above n that its grid allows; rows and nnz are its own. "
 )
 _EARLY = (
     f"Where neighbouring rows touch columns far apart, the columns of entries {AHEAD} further on are read once more, "
-    "to fetch their elements of x early. "
+    "to fetch their elements of x early: that many are early, elsewhere 0. "
+)
+_PADDED = (
+    "Stored are the entries with padding, which counts as bytes and not as FLOP; slots are the rows in whole vectors. "
 )
 _SOURCE = "Counted from the loop: a multiplication and an addition for each nonzero"
 
@@ -142,7 +145,7 @@ KERNELS = (
         "spmv_ell",
         "SpMV, ELL",
         "explicit vectors",
-        _COMMON + _EARLY + "Padding to the longest row counts as bytes and not as FLOP.",
+        _COMMON + _EARLY + _PADDED,
         ell_task,
         _ell_numbers,
         read="(2*s+4)*stored + 4*early",
@@ -158,8 +161,9 @@ KERNELS = (
         "explicit vectors",
         _COMMON
         + _EARLY
+        + _PADDED
         + f"C is the lanes of a vector, sigma {SIGMA} rows; rows and columns are renumbered alike, so that x and y "
-        "stand in the same order. Padding to the longest row of a vector counts as bytes and not as FLOP.",
+        "stand in the same order.",
         sell_task,
         _sell_numbers,
         read="(2*s+4)*stored + 4*early + 4*(vectors+t)",
