@@ -27,7 +27,7 @@ from microbench.team import Team as Threads
 from microbench.team import TeamError, Worker
 from microbench.vector import Machinecode, compile_loop
 
-__all__ = ["Bench", "TeamError", "doubts", "missing", "toolchain", "widths"]
+__all__ = ["Bench", "TeamError", "doubts", "missing", "registers", "toolchain", "widths"]
 
 WARM_SHARE = 16
 """A loop on registers runs 1/16 of its sample untimed first, so that the core has left its idle state."""
@@ -280,6 +280,11 @@ def toolchain() -> Toolchain:
         ("scipy", metadata.version("scipy")),
     )
     return Toolchain(versions, found.target, found.features, found.vector_bits)
+
+
+def registers() -> int:
+    """Return how many vector registers code for this CPU can name."""
+    return confirm.host()[0].registers
 
 
 def widths() -> dict[str, tuple[int, ...]]:

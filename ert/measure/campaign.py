@@ -11,7 +11,7 @@ from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.measure.visits import Listener, Recorder, Visits, describe
 from ert.roofline.caches import cache_capacities
-from ert.roofline.fit import curve_measurements, rates
+from ert.roofline.fit import curve_measurements, fit, rates
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
 
@@ -129,6 +129,7 @@ class Campaign:
         self._wish, self._kernel_memory = wish, kernel_memory
         self._of_kernels = kernels.EFFORTS[settings.effort]
         self._later: Sequence[Case] = ()
+        self._beside: kernels.Beside = {}
         self._kernel_names = {spec.name for spec in wish.specs} if wish else set()
 
     # ------------------------------------------------------------------------------------------- the whole
@@ -139,14 +140,15 @@ class Campaign:
             self._visits.introduce(case)
         groups = list(self._first_round())
         steps = sum(self._rounds(case) for group in groups for case in group)
-        self._visits.announce(steps + len(self._later) * self._of_kernels.rounds)
+        later = kernels.steps(self._later, self._beside, self._settings.effort)
+        self._visits.announce(steps + later)
         order = random.Random(self._settings.seed)
         for number in range(1, self._effort.rounds):
             for group in groups:
                 shuffled = list(group)
                 order.shuffle(shuffled)
                 self._round(number, shuffled)
-        kernels.tour(self._visits, self._later, self._settings.effort)
+        kernels.tour(self._visits, self._later, self._settings.effort, self._beside, self._effort.rounds)
 
     def results(self, *, complete: bool, seconds: Seconds) -> Results:
         """Return what has been measured so far."""
@@ -233,7 +235,9 @@ class Campaign:
         self._absent = (*self._absent, *absent)
         if self._wish.everything:
             # So many data cannot be laid anew in each round.
+            so_far = self.results(complete=False, seconds=Seconds())
             self._later = chosen
+            self._beside = kernels.beside(chosen, so_far, fit(so_far), self._registers)
             return
         for group in kernels.in_order(chosen):
             yield self._round(0, group)
@@ -260,10 +264,10 @@ class Campaign:
     def _ceilings(self, chosen: Chosen) -> Iterator[Sequence[Case]]:
         """Visit what lies under the compute roofs and beside them: other instructions, mixes, and few chains.
 
-        Mixes are measured by every team. The others belong to a core and not to how many there are, so the smallest
+        Mixes are measured by every team. Most others belong to a core and not to how many there are, so the smallest
         team stands for all.
         """
-        least = min(self._teams, key=lambda team: team.threads)
+        least, most = (choose(self._teams, key=lambda team: team.threads) for choose in (min, max))
         for precision in self._widths:
             near = self._near_peak(precision)
             bits = max(near)
@@ -271,7 +275,10 @@ class Campaign:
                 chains = plan.DOT_CHAINS[self._registers]
             else:
                 chains = chosen.accumulators.get(bits, min(chosen.accumulators.values()))
-                yield self._round(0, plan.instruction_cases(least, precision, bits, chains, self._registers, self._fma))
+                singles = plan.instruction_cases(least, precision, bits, chains, self._registers, self._fma)
+                yield self._round(0, singles)
+                # Additions and multiplications alone are roofs of kernels too, so all threads do them as well.
+                yield self._round(0, plan.with_team(singles, most, ("add", "mul")) if most != least else ())
             yield self._round(0, plan.chain_cases(least, precision, bits, chains, self._effort.chains, self._fma))
             if self._fma and not plan.is_dot(precision):
                 for width in near if self._effort.every_width else [bits]:

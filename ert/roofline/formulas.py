@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+ELEMENT_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
+"""Bytes of an element of each precision."""
+
 
 def intensity(flop: float, traffic: float) -> float:
     """Return the arithmetic intensity in FLOP/byte of `flop` operations on `traffic` bytes; infinite without bytes."""
@@ -22,3 +25,13 @@ def ridge(peak: float, bandwidth: float) -> float:
     if bandwidth <= 0:
         raise ValueError(f"a bandwidth must be positive: {bandwidth} byte/s")
     return peak / bandwidth
+
+
+def in_flight(bandwidth: float, latency: float) -> float:
+    """Return the bytes that must be outstanding to reach `bandwidth` (byte/s) at `latency` seconds: Little's law.
+
+    J. D. C. Little, "A proof for the queuing formula L = lambda W", Operations Research 9(3), 1961.
+    """
+    if bandwidth < 0 or latency < 0:
+        raise ValueError(f"bandwidth and latency cannot be negative: {bandwidth} byte/s, {latency} s")
+    return bandwidth * latency
