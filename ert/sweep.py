@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ert import door
 from ert.errors import InputError
-from ert.measure import irregular, plan
+from ert.measure import irregular, kernels, plan
 from ert.measure.host import machine_slug, memory_budget, parse_cpu_list, read_host
+from ert.measure.identity import require_same_cpus, require_same_machine
 from ert.measure.plan import Settings
 from ert.measure.signals import signals_held
 from ert.records.journal import Journal, begin, resume
 from ert.records.places import Paths, ensure_writable
 from ert.records.store import save
 from ert.roofline.fit import fit
-from ert.roofline.model import Host, Measurement, Results, Seconds, Team
+from ert.roofline.model import Results, Seconds
 from ert.show.units import parse_size, size
 from ert.show.words import listed
 
@@ -95,6 +96,14 @@ def _parser() -> door.Parser:
         metavar="DIR",
         help="folder of the results, created if need be (default: ./results; with --resume that of the file)",
     )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--no-kernels", action="store_true", help="measure the roofs alone")
+    which.add_argument(
+        "--all-kernels",
+        action="store_true",
+        help="run every application kernel, at each level and in all sizes: several minutes more (default: some of "
+        "each family)",
+    )
     parser.add_argument("--no-plot", action="store_true", help="draw no figures")
     parser.add_argument(
         "--seed", type=int, metavar="N", help="order of the cases within a round, a whole number (default: 1)"
@@ -119,7 +128,8 @@ def _settings(options: Namespace) -> tuple[Settings, Results | None]:
     chosen = {name: given[name] for name in ("threads", "precisions", "cpus", "seed", "max_memory")}
     if given["resume"]:
         refused = [f"--{name.replace('_', '-')}" for name, value in chosen.items() if value is not None]
-        refused += [f"--{name}" for name in ("quick", "thorough") if given[name]]
+        switches = ("quick", "thorough", "no_kernels", "all_kernels")
+        refused += [f"--{name.replace('_', '-')}" for name in switches if given[name]]
         if refused:
             raise InputError(f"--resume goes on with the settings the sweep was begun with; leave out {refused[0]}")
         earlier = resume(Path(given["resume"]))
@@ -146,6 +156,7 @@ def _settings(options: Namespace) -> tuple[Settings, Results | None]:
         precisions=defaults.precisions if given["precisions"] is None else given["precisions"],
         seed=defaults.seed if given["seed"] is None else given["seed"],
         max_memory=memory,
+        kernels=kernels.NONE if given["no_kernels"] else kernels.EVERY if given["all_kernels"] else defaults.kernels,
     )
     plan.precisions(settings.precisions)
     return settings, None
@@ -178,16 +189,21 @@ class Sweep:
         self._largest = {team: plan.largest_working_set(self._host, team, self._budget) for team in self._teams}
         scaling = irregular.scaling_teams(self._host, cpus, self._teams)
         self._scaling, self._scaling_notes = irregular.affordable(self._host, scaling, self._largest, self._budget)
+        self._wish = kernels.wish(settings.kernels)
         self._arenas = plan.arena_sizes({**self._largest, **self._scaling})
         if earlier is not None:
-            _same_machine(earlier.host, self._host, earlier.measurements, (*self._teams, *self._scaling))
+            require_same_machine(earlier.host, self._host, "--resume")
+            teams = (*self._teams, *self._scaling)
+            measured = {measurement.case.team for measurement in earlier.measurements} - set(teams)
+            require_same_cpus(measured, (), "--resume")
 
     def _expectation(self) -> tuple[float, int]:
         """Return roughly how many seconds the sweep will take, and how many visits."""
         seconds, visits = plan.expected(self._host, self._teams, self._settings, self._largest)
         sizes = {team: plan.expected_levels(self._host, team, self._largest[team]) for team in self._teams}
         more, others = irregular.expected(self._teams, sizes, self._settings.effort)
-        return seconds + more, visits + others
+        kernel_seconds, kernel_visits = kernels.expected(self._wish, len(self._teams), self._settings.effort)
+        return seconds + more + kernel_seconds, visits + others + kernel_visits
 
     def run(self) -> int:
         """Measure, save, draw, print; return the exit code."""
@@ -210,7 +226,16 @@ class Sweep:
         notes = (*self._notes(), *doubts())
         if self._earlier is not None:
             notes = (*notes, f"Begun at {self._earlier.started}, interrupted, and finished at {started}.")
-        header = Results(started, self._host, tools, (), self._settings.stored(), notes=notes, absent=absent)
+        header = Results(
+            started,
+            self._host,
+            tools,
+            (),
+            self._settings.stored(),
+            notes=notes,
+            absent=absent,
+            kernels=self._wish.kernels if self._wish else (),
+        )
         show = progress()
         with Bench(self._arenas) as bench:
             if not bench.pinned:
@@ -235,6 +260,8 @@ class Sweep:
                 widths=available,
                 expected_seconds=expected[0],
                 scaling=self._scaling,
+                wish=self._wish,
+                kernel_memory=self._budget,
             )
 
             def seconds() -> Seconds:
@@ -345,22 +372,6 @@ def _explicit(
         needs = "; ".join(f"{name} needs {what}" for name, what in absent if name in wanted)
         raise InputError(f"--precisions: this CPU has none of {', '.join(wanted)}: {needs}")
     return replace(settings, precisions=",".join(names))
-
-
-def _same_machine(then: Host, now: Host, measured: Sequence[Measurement], teams: Sequence[Team]) -> None:
-    """Refuse to add to a result of another machine, or of other CPUs of this one."""
-    for name in ("cpu_model", "vendor", "identity", "machine", "caches"):
-        if getattr(then, name) != getattr(now, name):
-            raise InputError(
-                f"--resume: the result comes from another machine ({name.replace('_', ' ')} "
-                f"{getattr(then, name)!r}, here {getattr(now, name)!r})"
-            )
-    foreign = {measurement.case.team for measurement in measured} - set(teams)
-    if foreign:
-        raise InputError(
-            "--resume: the result was measured on other CPUs than this process may use now: "
-            f"{sorted({cpu for team in foreign for cpu in team.cpus})}"
-        )
 
 
 if __name__ == "__main__":

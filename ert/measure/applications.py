@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from ert.measure.kernels import problem_of, work_of
 from ert.measure.noise import disturbances
 from ert.measure.sampling import Timing
 from ert.measure.signals import signals_held
@@ -83,21 +84,13 @@ class Applications:
 
     def describe(self, case: Case) -> tuple[Work, Code]:
         """Build what runs the case; return its work and the verdict on its code."""
-        spec, problem = kernel(case.probe), self._problem(case)
-        tally = spec.count(problem)
-        work = Work(
-            flop=tally.flop,
-            read_bytes=tally.read,
-            written_bytes=tally.written,
-            allocate_bytes=tally.allocate,
-            compulsory_bytes=tally.compulsory,
-            level_bytes=((case.level, tally.traffic),) if case.level else (),
-        )
+        spec, problem = kernel(case.probe), problem_of(case, self._registers)
+        work = work_of(case, self._registers)
         return work, self._make(case, spec, self._task(case, spec, problem)).code
 
     def open(self, case: Case) -> None:
         """Lay the data of a case."""
-        spec, problem = kernel(case.probe), self._problem(case)
+        spec, problem = kernel(case.probe), problem_of(case, self._registers)
         task = self._task(case, spec, problem)
         state = _Open(case, task, self._make(case, spec, task))
         self._state = None
@@ -167,15 +160,6 @@ class Applications:
 
     # ------------------------------------------------------------------------------------------------- data
 
-    def _problem(self, case: Case) -> Problem:
-        return Problem(
-            case.precision,
-            dict(case.parameters),
-            threads=case.team.threads,
-            vector_bits=case.vector_bits,
-            registers=self._registers,
-        )
-
     def _task(self, case: Case, spec: Spec, problem: Problem) -> Task:
         if case not in self._tasks:
             self._tasks[case] = spec.task(problem)
@@ -220,7 +204,7 @@ class Applications:
         if key not in self._made:
             began = time.perf_counter()
             with signals_held():
-                self._made[key] = self._compile(task, self._problem(case))
+                self._made[key] = self._compile(task, problem_of(case, self._registers))
             self.compiling += time.perf_counter() - began
         made = self._made[key]
         if isinstance(task, Library):
@@ -292,13 +276,6 @@ class Applications:
         if self._state is None or self._state.case != case:
             raise RuntimeError(f"case {case} is not open")
         return self._state
-
-
-def needed(case: Case, registers: int) -> int:
-    """Return the bytes of memory that the data of a case take, over all threads."""
-    spec = kernel(case.probe)
-    problem = Problem(case.precision, dict(case.parameters), case.team.threads, case.vector_bits, registers)
-    return spec.count(problem).working_set
 
 
 def _part(case: Case, worker: Worker) -> Part:

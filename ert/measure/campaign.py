@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from ert.measure import irregular, plan
+from ert.measure import irregular, kernels, plan
 from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
+from ert.measure.visits import Listener, Recorder, Visits, describe
 from ert.roofline.caches import cache_capacities
 from ert.roofline.fit import curve_measurements, rates
 from ert.roofline.levels import find_plateaus
-from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Sample, Seconds, Team, Toolchain
+from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
 
 PREPASS = Visit(samples=1, target=2e-3)
 """A choice needs no more than to be seldom wrong by much: short samples, several times in turn."""
@@ -27,29 +27,6 @@ CHOICE_BYTES = 16 << 10
 
 CURVE_ROUNDS = 2
 """Rounds of the bandwidth curve before the levels are looked for in it, so that no single slow spell decides."""
-
-
-class Recorder(Protocol):
-    """Keeps what has been measured as it comes: the journal."""
-
-    def measurement(self, measurement: Measurement) -> None:
-        """A case was built."""
-
-    def sample(self, case: Case, sample: Sample) -> None:
-        """A sample was taken."""
-
-    def error(self, case: Case, text: str) -> None:
-        """A case turned out wrong."""
-
-
-class Listener(Protocol):
-    """Hears how far the sweep is; called between samples, never during one."""
-
-    def step(self, done: int, what: str, seconds_left: float) -> None:
-        """`done` visits of the announced number are over; the next is `what`."""
-
-    def total(self, steps: int) -> None:
-        """The number of visits is now known to be `steps`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +80,10 @@ class Campaign:
         For the listener, until the number of visits is known.
     scaling : mapping of Team to int
         Teams of other sizes whose bandwidth is measured, and the largest working set of one thread of each, in bytes.
+    wish : Wish, optional
+        Which application kernels; without it, none.
+    kernel_memory : int
+        Bytes that the data of one kernel may take.
     """
 
     def __init__(
@@ -126,43 +107,46 @@ class Campaign:
         widths: Mapping[str, Sequence[int]] | None = None,
         expected_seconds: float = 0.0,
         scaling: Mapping[Team, int] | None = None,
+        wish: kernels.Wish | None = None,
+        kernel_memory: int = 0,
     ) -> None:
-        self._instrument = instrument
+        self._instrument, self._elapsed = instrument, elapsed
         self._host, self._toolchain = host, toolchain
         self._teams, self._largest, self._settings = tuple(teams), largest, settings
         self._registers, self._fma = registers, fma
-        self._started, self._elapsed = started, elapsed
-        self._recorder, self._listener = recorder, listener
+        self._started = started
         self._effort = plan.effort(settings.effort)
         if widths is None:
             widths = {name: toolchain.vector_bits or (plan.scalar_bits(name),) for name in ("fp64", "fp32")}
         self._widths = {name: widths[name] for name in plan.precisions(settings.precisions) if name in widths}
         self._ordinary = [name for name in self._widths if not plan.is_dot(name)]
         self._absent = tuple(absent)
-        self._measured: dict[Case, Measurement] = {}
         self._earlier = {measurement.case: measurement for measurement in earlier}
-        self._visits = self._steps = 0
-        self._visited: set[tuple[Case, int]] = set()
+        self._visits = Visits(instrument, recorder, listener, elapsed, self._earlier, expected_seconds)
         self._notes = tuple(notes)
-        self._expected_seconds = expected_seconds
         self._scaling = dict(scaling or {})
         self._sparse = irregular.EFFORTS[settings.effort]
+        self._wish, self._kernel_memory = wish, kernel_memory
+        self._of_kernels = kernels.EFFORTS[settings.effort]
+        self._later: Sequence[Case] = ()
+        self._kernel_names = {spec.name for spec in wish.specs} if wish else set()
 
     # ------------------------------------------------------------------------------------------- the whole
 
     def run(self) -> None:
         """Measure everything. Whatever ends it early, :meth:`results` has what was measured until then."""
         for case in self._earlier:
-            self._introduce(case)
+            self._visits.introduce(case)
         groups = list(self._first_round())
-        self._steps = sum(self._rounds(case) for group in groups for case in group)
-        self._listener.total(self._steps)
+        steps = sum(self._rounds(case) for group in groups for case in group)
+        self._visits.announce(steps + len(self._later) * self._of_kernels.rounds)
         order = random.Random(self._settings.seed)
         for number in range(1, self._effort.rounds):
             for group in groups:
                 shuffled = list(group)
                 order.shuffle(shuffled)
                 self._round(number, shuffled)
+        kernels.tour(self._visits, self._later, self._settings.effort)
 
     def results(self, *, complete: bool, seconds: Seconds) -> Results:
         """Return what has been measured so far."""
@@ -170,12 +154,13 @@ class Campaign:
             started=self._started,
             host=self._host,
             toolchain=self._toolchain,
-            measurements=tuple(self._measured.values()),
+            measurements=tuple(self._visits.measured.values()),
             settings=self._settings.stored(),
             notes=self._notes,
             absent=self._absent,
             seconds=seconds,
             complete=complete,
+            kernels=self._wish.kernels if self._wish else (),
         )
 
     def _first_round(self) -> Iterator[Sequence[Case]]:
@@ -207,8 +192,13 @@ class Campaign:
                 yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
         yield from self._ceilings(chosen)
         yield from self._irregular(levels, widths)
-        if not self._fma:
-            return
+        if self._fma:
+            yield from self._intensities(chosen, levels, widths)
+        yield from self._kernels(levels, widths)
+
+    def _intensities(
+        self, chosen: Chosen, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
+    ) -> Iterator[Sequence[Case]]:
         for team in self._teams:
             for precision in self._ordinary:
                 bits = self._intensity_bits(precision, widths)
@@ -219,6 +209,34 @@ class Campaign:
                             team, precision, self._effort.multiply_adds, level, size, bits, chosen.accumulators[bits]
                         ),
                     )
+
+    def _kernels(
+        self, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
+    ) -> Iterator[Sequence[Case]]:
+        """Application kernels: an ordinary sweep runs a few of each family with the largest team, in its rounds."""
+        if self._wish is None:
+            return
+        most = max(self._teams, key=lambda team: team.threads)
+        grounds = [
+            kernels.Ground(
+                team,
+                levels[team],
+                {plateau.name: int(plateau.capacity) for plateau in self._plateaus(team) if plateau.capacity},
+                widths,
+                {precision: max(self._near_peak(precision)) for precision in self._ordinary},
+                self._registers,
+            )
+            for team in self._teams
+            if self._wish.everything or team == most
+        ]
+        chosen, absent = kernels.cases(self._wish, grounds, self._kernel_memory)
+        self._absent = (*self._absent, *absent)
+        if self._wish.everything:
+            # So many data cannot be laid anew in each round.
+            self._later = chosen
+            return
+        for group in kernels.in_order(chosen):
+            yield self._round(0, group)
 
     def _irregular(
         self, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
@@ -305,7 +323,7 @@ class Campaign:
         """Return the widths that reach the peak of a precision, or about."""
         usual = plan.instruction_of(precision, self._fma)
         peaks: dict[int, float] = {}
-        for measurement in self._measured.values():
+        for measurement in self._visits.measured.values():
             case = measurement.case
             if (case.probe, case.precision, case.instructions) == ("compute", precision, usual) and measurement.valid:
                 rate = rates(measurement, measurement.work.flop).best / case.team.threads
@@ -324,7 +342,7 @@ class Campaign:
         """Return the case with the fastest sample; nothing of this is stored."""
         tried = {}
         for case in cases:
-            self._listener.step(self._visits, f"choosing: {describe(case)}", self._seconds_left())
+            self._visits.choosing(describe(case))
             work, code = self._instrument.describe(case)
             tried[case] = Measurement(case, work, code)
         if len(cases) == 1:
@@ -338,7 +356,7 @@ class Campaign:
         return max(fair, key=lambda m: rates(m, m.work.flop or m.work.program_bytes).best).case
 
     def _plateaus(self, team: Team) -> tuple[Plateau, ...]:
-        chosen = curve_measurements(team, self._measured.values())
+        chosen = curve_measurements(team, self._visits.measured.values())
         plateaus, _ = find_plateaus(
             [m.case.working_set for m in chosen],
             [[m.work.program_bytes * s.passes / s.seconds for s in m.samples] for m in chosen],
@@ -350,65 +368,15 @@ class Campaign:
 
     def _round(self, number: int, cases: Iterable[Case]) -> Sequence[Case]:
         cases = tuple(cases)
-        for case in cases:
-            if number >= self._rounds(case):
-                continue
-            measurement = self._measured.get(case) or self._introduce(case)
-            if (case, number) not in self._visited:
-                self._visited.add((case, number))
-                self._visits += 1
-            if measurement.error or any(sample.round == number for sample in measurement.samples):
-                continue
-            self._listener.step(self._visits, describe(case), self._seconds_left())
-            after = visit(self._instrument, measurement, number, self._how(case), self._elapsed)
-            # First, so that an interruption while it is written down does not lose it here.
-            self._measured[case] = after
-            for sample in after.samples[len(measurement.samples) :]:
-                self._recorder.sample(case, sample)
-            if after.error:
-                self._recorder.error(case, after.error)
+        self._visits.round(number, [case for case in cases if number < self._rounds(case)], self._how)
         return cases
 
     def _rounds(self, case: Case) -> int:
+        if case.probe in self._kernel_names:
+            return self._of_kernels.rounds
         return self._sparse.rounds if case.probe in irregular.PROBES else self._effort.rounds
 
     def _how(self, case: Case) -> Visit:
+        if case.probe in self._kernel_names:
+            return self._of_kernels.visit
         return self._sparse.visit if case.probe in irregular.PROBES else Visit(self._effort.samples)
-
-    def _introduce(self, case: Case) -> Measurement:
-        if case in self._earlier:
-            # The code is made anew, so it is judged anew.
-            work, code = self._instrument.describe(case)
-            measurement = replace(self._earlier[case], work=work, code=code)
-        else:
-            measurement = Measurement(case, *self._instrument.describe(case))
-        self._recorder.measurement(measurement)
-        self._measured[case] = measurement
-        return measurement
-
-    def _seconds_left(self) -> float:
-        """Return the seconds left at the pace so far; what was expected beforehand while the visits are not counted."""
-        if not self._steps or not self._visits:
-            return max(0.0, self._expected_seconds - self._elapsed())
-        return self._elapsed() / self._visits * (self._steps - self._visits)
-
-
-def describe(case: Case) -> str:
-    """Return the few words that tell a person which case is being measured."""
-    match case.probe:
-        case "compute":
-            what = f"{case.precision} {case.instructions} {case.vector_bits}-bit"
-        case "intensity":
-            what = f"{case.level} {case.precision} k={case.multiply_adds}"
-        case "latency":
-            what = f"{case.level or 'curve'} latency, {dict(case.parameters)['pattern']}"
-            what += f" x {case.accumulators}" if case.accumulators > 1 else ""
-        case "gather":
-            what = f"{case.level} gather {dict(case.parameters)['element']}"
-        case "stride":
-            what = f"{case.level} stride {dict(case.parameters)['stride']}"
-        case "overhead":
-            what = f"overhead, {dict(case.parameters)['until']}"
-        case _:
-            what = f"{case.level or 'curve'} {case.mix}"
-    return f"{what}, {case.team.label}"

@@ -119,6 +119,8 @@ class Settings:
         Order of the cases within a round.
     max_memory : int
         Bytes; 0 for the default.
+    kernels : str
+        Which application kernels: ``"representative"``, ``"none"`` or ``"all"``.
     """
 
     effort: str = "default"
@@ -127,6 +129,7 @@ class Settings:
     precisions: str = ALL
     seed: int = 1
     max_memory: int = 0
+    kernels: str = "representative"
 
     def stored(self) -> tuple[tuple[str, int | float | str], ...]:
         """Return the settings as they are stored with a result."""
@@ -144,6 +147,8 @@ class Settings:
                 precisions=str(have["precisions"]),
                 seed=int(have["seed"]),
                 max_memory=int(have["max_memory"]),
+                # Sweeps from before there were kernels.
+                kernels=str(have.get("kernels", "none")),
             )
         except (KeyError, ValueError) as error:
             raise InputError(f"the result does not say with which settings it was made: {error}") from None

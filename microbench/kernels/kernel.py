@@ -127,6 +127,10 @@ class Request:
         return catalog.precision(self.precision).bytes
 
 
+class Unsuitable(ValueError):
+    """A problem that a kernel cannot compute, or not sensibly; the sentence says why."""
+
+
 # -------------------------------------------------------------------------------------------------- tasks
 
 
@@ -269,6 +273,11 @@ Task = Stream | Program | Library
 NOTHING = Formula("0")
 
 
+def no_series(request: Request) -> tuple[dict[str, int | str], ...]:
+    """Return no further sizes."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A kernel of the catalogue. Texts and kinds are those of the stored kernel, see the attributes there.
@@ -294,7 +303,9 @@ class Spec:
     quantities : callable
         Problem -> the numbers its formulas depend on, beside ``s``, the bytes of an element, and ``t``, the threads.
     task : callable
-        Problem -> Task. ValueError says in a sentence why a problem cannot be computed.
+        Problem -> Task; raises :class:`Unsuitable`, as `quantities` may, of problems that it cannot compute.
+    series : callable
+        Request -> further complete sets of sizes, beside that of `fit`, that show something when all of them are run.
     streaming : bool
         Whether it is measured at each level and not in memory alone.
     representative : tuple of str
@@ -329,6 +340,7 @@ class Spec:
     streaming: bool = False
     representative: tuple[str, ...] = ()
     most_threads: int = 1 << 30
+    series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
 
     def numbers(self, problem: Problem) -> dict[str, int]:
         """Return every number that its formulas may name."""

@@ -1,0 +1,412 @@
+"""Which application kernels, in which sizes: pure functions from the catalogue and what a sweep found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from ert.errors import InputError
+from ert.measure.sampling import Visit
+from ert.measure.visits import Visits
+from ert.roofline.model import MEMORY, Case, Implementation, Kernel, Limit, Roofline, Team, Work
+from microbench.kernels import registry
+from microbench.kernels.kernel import PRECISIONS, Problem, Request, Spec, Tally, Unsuitable
+
+NONE, SOME, EVERY = "none", "representative", "all"
+"""For the settings: which kernels a sweep runs."""
+
+CHOICES = (NONE, SOME, EVERY)
+
+LARGEST_SIZE = 1 << 40
+"""A size above this is refused before anything is computed from it."""
+
+
+MEBI = 1 << 20
+
+LARGEST_COUNT = 10**16
+"""FLOP or bytes of a pass above this are refused: on one core it would take days."""
+
+
+EXPECTED_CASE, EXPECTED_VISIT = 0.3, 0.2
+"""Seconds for the code of a case and for a visit, only to say how long it will take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How kernels are sampled: rounds, and the samples of a visit."""
+
+    rounds: int
+    visit: Visit
+
+
+EFFORTS = {
+    "quick": Effort(2, Visit(2)),
+    "default": Effort(3, Visit(2)),
+    "thorough": Effort(5, Visit(3)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a sweep found of one team, as far as the sizes of kernels depend on it.
+
+    Attributes
+    ----------
+    team : Team
+        Who runs the kernels.
+    working_sets : mapping of str to int
+        Bytes of one thread that stand for each level, nearest level first; the last is memory.
+    capacities : mapping of str to int
+        Effective capacity of each cache for one thread in bytes, nearest first.
+    stream_bits : mapping of (str, str) to int
+        Best vector width of each level and access mix.
+    compute_bits : mapping of str to int
+        Best vector width of the multiply-adds of each precision.
+    registers : int
+        Vector registers that code can name.
+    """
+
+    team: Team
+    working_sets: Mapping[str, int]
+    capacities: Mapping[str, int]
+    stream_bits: Mapping[tuple[str, str], int]
+    compute_bits: Mapping[str, int]
+    registers: int = 16
+
+    def level_of(self, working_set: float) -> str:
+        """Return the level that holds so many bytes of one thread."""
+        inside = (level for level, capacity in self.capacities.items() if working_set <= capacity)
+        return next(inside, self.outermost)
+
+    @property
+    def outermost(self) -> str:
+        """The last level that was measured: memory, if the sweep reached it."""
+        return list(self.working_sets)[-1] if self.working_sets else MEMORY
+
+    def bits(self, spec: Spec, precision: str, level: str) -> int:
+        """Return the vector width of a kernel's code; 0 where the compiler or a library chooses."""
+        if spec.implementation != "explicit vectors":
+            return 0
+        best = self.compute_bits.get(precision, max(self.compute_bits.values(), default=128))
+        return self.stream_bits.get((level, spec.mix), best) if spec.streaming else best
+
+
+def ground_of(roofline: Roofline, team: Team, registers: int) -> Ground:
+    """Return the ground of a team from a sweep that was taken before."""
+    curve = next((curve for curve in roofline.curves if curve.team == team), None)
+    plateaus = curve.plateaus if curve else ()
+    roofs = [roof for roof in roofline.memory if roof.team == team]
+    peaks = [roof for roof in roofline.compute if roof.team == team and roof.headline]
+    return Ground(
+        team,
+        {roof.level: roof.working_set for roof in sorted(roofs, key=lambda roof: roof.working_set)},
+        {plateau.name: int(plateau.capacity) for plateau in plateaus if plateau.capacity},
+        {(roof.level, roof.mix): roof.vector_bits for roof in roofs},
+        {peak.precision: peak.vector_bits for peak in peaks},
+        registers,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which kernels, and what about them is not left to the tool.
+
+    Attributes
+    ----------
+    specs : tuple of Spec
+        In the order of the catalogue.
+    precisions : tuple of str
+        Empty for all that a kernel has.
+    sizes : mapping of str to int or str
+        Sizes that the user set.
+    everything : bool
+        Whether streaming kernels run at each level and series of sizes are run whole, or each kernel once.
+    representative : bool
+        Whether each runs only in the precisions in which it belongs to an ordinary sweep.
+    """
+
+    specs: tuple[Spec, ...]
+    precisions: tuple[str, ...] = ()
+    sizes: Mapping[str, int | str] = field(default_factory=dict)
+    everything: bool = False
+    representative: bool = False
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels as they are stored with a result."""
+        return tuple(stored(spec) for spec in self.specs)
+
+
+def representatives() -> Wish:
+    """Return the wish of an ordinary sweep: one or a few of each family, and whole ladders."""
+    return Wish(tuple(spec for spec in registry.KERNELS if spec.representative), representative=True)
+
+
+def everything() -> Wish:
+    """Return the wish for all there is."""
+    return Wish(registry.KERNELS, everything=True)
+
+
+def wish(choice: str) -> Wish | None:
+    """Return the wish that a choice of the settings stands for; None for no kernels, InputError for an unknown one."""
+    match choice:
+        case "none":
+            return None
+        case "representative":
+            return representatives()
+        case "all":
+            return everything()
+    raise InputError(f"unknown choice of kernels {choice!r}; known: {', '.join(CHOICES)}")
+
+
+def named(names: Iterable[str]) -> tuple[Spec, ...]:
+    """Return the kernels and whole families of these names, each once, in the order of the catalogue.
+
+    Raises
+    ------
+    InputError
+        If there is no such kernel or family; the message suggests the nearest name.
+    """
+    chosen: set[str] = set()
+    for name in names:
+        if name == EVERY:
+            chosen.update(spec.name for spec in registry.KERNELS)
+            continue
+        members = [spec.name for spec in registry.KERNELS if name in (spec.family, spec.ladder)]
+        if members:
+            chosen.update(members)
+            continue
+        try:
+            chosen.add(registry.kernel(name).name)
+        except KeyError as error:
+            raise InputError(str(error.args[0])) from None
+    return tuple(spec for spec in registry.KERNELS if spec.name in chosen)
+
+
+def sizes(text: str) -> dict[str, int | str]:
+    """Parse ``"2048"`` or ``"n=2048,batch=4"``; a number without a name is stored under ``""``.
+
+    Raises
+    ------
+    InputError
+        If a number is none, not above 0, or absurdly large; or a name stands twice.
+    """
+    found: dict[str, int | str] = {}
+    for part in (part.strip() for part in text.split(",")):
+        name, _, value = part.rpartition("=")
+        name = name.strip()
+        value = value.strip()
+        if name in found:
+            raise InputError(f"--size names {name or 'a number without a name'} twice")
+        if not value.isdecimal():
+            if name and value:
+                found[name] = value
+                continue
+            raise InputError(f"--size: expected a whole number or NAME=NUMBER, found {part!r}")
+        if not 0 < int(value) <= LARGEST_SIZE:
+            raise InputError(f"--size: expected a number from 1 to {LARGEST_SIZE}, found {value}")
+        found[name] = int(value)
+    return found
+
+
+def cases(
+    wish: Wish, grounds: Sequence[Ground], most_bytes: int
+) -> tuple[tuple[Case, ...], tuple[tuple[str, str], ...]]:
+    """Return the cases of a wish, those of one kernel and size together, and what cannot be measured and why.
+
+    Parameters
+    ----------
+    wish : Wish
+        Which kernels.
+    grounds : sequence of Ground
+        One for each team.
+    most_bytes : int
+        Memory that the data of one case may take.
+
+    Raises
+    ------
+    InputError
+        If a kernel does not know a size that the user set.
+    """
+    found: dict[Case, None] = {}
+    absent: dict[str, str] = {}
+    for spec in wish.specs:
+        for precision in _precisions(wish, spec):
+            for ground in grounds:
+                if ground.team.threads > spec.most_threads:
+                    continue
+                for level, problem in _problems(wish, spec, precision, ground):
+                    try:
+                        found.setdefault(_case(spec, problem, ground, level, most_bytes))
+                    except Unsuitable as error:
+                        absent[_label(spec, problem.sizes)] = str(error)
+    return tuple(found), tuple(absent.items())
+
+
+def tour(visits: Visits, chosen: Sequence[Case], effort: str) -> None:
+    """Visit many kernels: in groups that share their data, all rounds of a group before the next, libraries last."""
+    how = EFFORTS[effort]
+    for group in groups(chosen):
+        for number in range(how.rounds):
+            visits.round(number, group, lambda case: how.visit)
+
+
+def groups(chosen: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
+    """Return cases in groups that share what is dear to make: a matrix, or the code; libraries in groups of their own.
+
+    Groups come in the order of their first cases.
+    """
+    found: dict[tuple[object, ...], list[Case]] = {}
+    for part in in_order(chosen):
+        for case in part:
+            matrix = dict(case.parameters).get("matrix", "")
+            foreign = registry.kernel(case.probe).implementation == "library"
+            key = (foreign, matrix, case.parameters if matrix else case.probe, case.precision)
+            found.setdefault(key, []).append(case)
+    return tuple(tuple(group) for _, group in sorted(found.items(), key=lambda item: bool(item[0][0])))
+
+
+def expected(wanted: Wish | None, teams: int, effort: str) -> tuple[float, int]:
+    """Return roughly how many seconds the kernels of a sweep take, and how many visits."""
+    if wanted is None:
+        return 0.0, 0
+    if wanted.representative:
+        number = sum(len(spec.representative) for spec in wanted.specs)
+    else:
+        number = len(wanted.specs) * len(PRECISIONS) * teams * 2
+    visits = number * EFFORTS[effort].rounds
+    return number * EXPECTED_CASE + visits * EXPECTED_VISIT, visits
+
+
+def in_order(chosen: Iterable[Case]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
+    """Return the cases of our own code and those of libraries, whose waiting threads must disturb nothing."""
+    chosen = tuple(chosen)
+    foreign = [case for case in chosen if registry.kernel(case.probe).implementation == "library"]
+    return tuple(case for case in chosen if case not in foreign), tuple(foreign)
+
+
+def problem_of(case: Case, registers: int) -> Problem:
+    """Return the problem that a case stands for."""
+    return Problem(
+        case.precision, dict(case.parameters), case.team.threads, vector_bits=case.vector_bits, registers=registers
+    )
+
+
+def work_of(case: Case, registers: int) -> Work:
+    """Return the exact counts of one pass of a case, from the formulas of its kernel."""
+    tally = registry.kernel(case.probe).count(problem_of(case, registers))
+    return Work(
+        flop=tally.flop,
+        read_bytes=tally.read,
+        written_bytes=tally.written,
+        allocate_bytes=tally.allocate,
+        compulsory_bytes=tally.compulsory,
+        level_bytes=((case.level, tally.traffic),) if case.level else (),
+    )
+
+
+def stored(spec: Spec) -> Kernel:
+    """Return a kernel as it is stored with results."""
+    traffic = str(spec.traffic) if spec.traffic is not None else f"{spec.read} + {spec.written} + {spec.allocate}"
+    return Kernel(
+        name=spec.name,
+        family=spec.family,
+        title=spec.title,
+        implementation=cast(Implementation, spec.implementation),
+        flop=str(spec.flop),
+        read=str(spec.read),
+        written=str(spec.written),
+        compulsory=str(spec.compulsory),
+        traffic=traffic,
+        source=spec.source,
+        instructions=spec.instructions,
+        mix=spec.mix,
+        limit=cast(Limit, spec.limit),
+        nominal=spec.nominal,
+        ladder=spec.ladder,
+        rung=spec.rung,
+        notes=spec.notes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A kernel of the catalogue with the numbers of one problem."""
+
+    kernel: Kernel
+    sizes: tuple[str, ...]
+    precision: str
+    example: Mapping[str, int | str]
+    tally: Tally
+
+
+def listed(specs: Iterable[Spec], precision: str, total_bytes: int) -> tuple[Listed, ...]:
+    """Return kernels with their numbers in the size that so many bytes of data lead to, on one thread."""
+    rows = []
+    for spec in specs:
+        request = Request(precision, total_bytes)
+        example = spec.fit(request)
+        rows.append(Listed(stored(spec), spec.sizes, precision, example, spec.count(Problem(precision, example))))
+    return tuple(rows)
+
+
+def _precisions(wish: Wish, spec: Spec) -> tuple[str, ...]:
+    if wish.representative:
+        return spec.representative
+    return tuple(name for name in PRECISIONS if not wish.precisions or name in wish.precisions)
+
+
+def _problems(wish: Wish, spec: Spec, precision: str, ground: Ground) -> Iterator[tuple[str, Problem]]:
+    """Yield the problems of one kernel, precision and team, each with the level it was made for (empty: any)."""
+    levels = dict(ground.working_sets) or {MEMORY: 1 << 26}
+    outermost = list(levels)[-1]
+    chosen = _chosen_sizes(spec, wish.sizes)
+    wanted = levels if spec.streaming and wish.everything and not chosen else {outermost: levels[outermost]}
+    for level, size in wanted.items():
+        bits = ground.bits(spec, precision, level)
+        request = Request(
+            precision, size * ground.team.threads, ground.team.threads, ground.capacities, bits, ground.registers
+        )
+        every = [{**spec.fit(request), **chosen}]
+        if wish.everything and not chosen:
+            every += [dict(more) for more in spec.series(request)]
+        for one in every:
+            problem = Problem(precision, one, ground.team.threads, bits, ground.registers)
+            yield (level if spec.streaming and not chosen else ""), problem
+
+
+def _chosen_sizes(spec: Spec, given: Mapping[str, int | str]) -> dict[str, int | str]:
+    chosen: dict[str, int | str] = {}
+    for name, value in given.items():
+        known = name or spec.sizes[0]
+        if known not in spec.sizes:
+            raise InputError(f"--size: {spec.name} has no size {name}; it has {', '.join(spec.sizes)}")
+        chosen[known] = value
+    return chosen
+
+
+def _case(spec: Spec, problem: Problem, ground: Ground, level: str, most_bytes: int) -> Case:
+    tally = spec.count(problem)
+    if tally.working_set > most_bytes:
+        raise Unsuitable(
+            f"its data take {tally.working_set / MEBI:.0f} MiB of memory, of which {most_bytes / MEBI:.0f} may be used"
+        )
+    if max(tally.flop, tally.read, tally.traffic) > LARGEST_COUNT:
+        raise Unsuitable(f"a pass of {tally.flop} FLOP and {tally.read} bytes would not end in a lifetime")
+    working_set = -(-tally.working_set // problem.threads)
+    return Case(
+        spec.name,
+        ground.team,
+        problem.precision,
+        spec.instructions,
+        spec.mix,
+        vector_bits=problem.vector_bits,
+        working_set=working_set,
+        level=level or ground.level_of(working_set),
+        parameters=tuple(sorted(problem.sizes.items())),
+    )
+
+
+def _label(spec: Spec, values: Mapping[str, int | str]) -> str:
+    return " ".join((spec.name, *(f"{name}={value}" for name, value in values.items())))
