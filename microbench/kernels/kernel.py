@@ -310,6 +310,11 @@ class Spec:
         Whether it is measured at each level and not in memory alone.
     representative : tuple of str
         Precisions in which it belongs to an ordinary sweep.
+    series : tuple of mapping of str to int or str
+        Further sizes that it is measured at where everything is, each put over those that fit; they show how it changes
+        along one of them.
+    representative_series : tuple of mapping of str to int or str
+        Those of the series that belong to an ordinary sweep too.
     most_threads : int
         Threads that it can use; more are not measured.
     """
@@ -339,6 +344,8 @@ class Spec:
     notes: str = ""
     streaming: bool = False
     representative: tuple[str, ...] = ()
+    series: tuple[Sizes, ...] = ()
+    representative_series: tuple[Sizes, ...] = ()
     most_threads: int = 1 << 30
     series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
 
