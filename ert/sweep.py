@@ -189,7 +189,7 @@ class Sweep:
         self._largest = {team: plan.largest_working_set(self._host, team, self._budget) for team in self._teams}
         scaling = irregular.scaling_teams(self._host, cpus, self._teams)
         self._scaling, self._scaling_notes = irregular.affordable(self._host, scaling, self._largest, self._budget)
-        self._wish = kernels.wish(settings.kernels)
+        self._wish = kernels.wish(settings.kernels, plan.precisions(settings.precisions))
         self._arenas = plan.arena_sizes({**self._largest, **self._scaling})
         if earlier is not None:
             require_same_machine(earlier.host, self._host, "--resume")

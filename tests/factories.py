@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from ert.roofline.model import (
     Cache,
+    Case,
+    Code,
     ComputeRoof,
     Concurrency,
     Cpu,
@@ -18,9 +20,11 @@ from ert.roofline.model import (
     Host,
     InstructionLatency,
     IntensityPoint,
+    Kernel,
     Latency,
     LatencyCurve,
     LatencyPoint,
+    Measurement,
     MemoryRoof,
     Node,
     Overhead,
@@ -29,13 +33,16 @@ from ert.roofline.model import (
     Results,
     RidgePoint,
     Roofline,
+    Sample,
     Scaling,
     ScalingPoint,
     Seconds,
     Strided,
     Team,
     Toolchain,
+    Work,
 )
+from ert.roofline.place import Placement
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 GIGA = 1e9
@@ -505,3 +512,226 @@ def irregular(
         zen4(), latency_curves=curves, latencies=found, random_access=access, concurrency=laws, gathers=gathers,
         strides=strides, scaling=scaling, overheads=overheads,
     )  # fmt: skip
+
+
+def zen4_whole() -> Roofline:
+    """Return :func:`irregular` with the ceilings of :func:`zen4_ceilings`: all that a sweep finds."""
+    ceilings = zen4_ceilings()
+    return replace(
+        irregular(), compute=ceilings.compute, ridges=ceilings.ridges,
+        instruction_latencies=ceilings.instruction_latencies,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------- application kernels
+
+
+def kernel(name: str = "stream_triad_nt", family: str = "stream", **changes: object) -> Kernel:
+    """Return a kernel as a catalogue would describe it."""
+    fields: dict[str, object] = {
+        "title": name.replace("_", " "),
+        "implementation": "explicit vectors",
+        "flop": "2 n",
+        "read": "2 n s",
+        "written": "n s",
+        "compulsory": "3 n s",
+        "traffic": "3 n s",
+        "source": "McCalpin, STREAM",
+        "instructions": "fma",
+        **changes,
+    }
+    return Kernel(name, family, **fields)  # type: ignore[arg-type]
+
+
+def kernel_measurement(
+    kernel: Kernel,
+    work: Work,
+    seconds: float,
+    *,
+    team: Team = BOTH,
+    precision: str = "fp64",
+    level: str = "DRAM",
+    parameters: tuple[tuple[str, int | str], ...] = (),
+    code: Code | None = None,
+    working_set: int = 128 * MIB,
+    error: str = "",
+) -> Measurement:
+    """Return the measurement of a kernel whose best pass takes so long; three rounds, 0.2 % apart."""
+    status = {"explicit vectors": "verified", "compiled loops": "compiled", "library": "library"}[kernel.implementation]
+    samples = tuple(
+        Sample(i, 4, 4 * seconds * (1 + 0.002 * i), clocks_hz=(CLOCK,) * team.threads, at=float(i)) for i in range(3)
+    )
+    case = Case(kernel.name, team, precision, working_set=working_set, level=level, parameters=parameters)
+    return Measurement(case, work, code or Code(status), () if error else samples, error)  # type: ignore[arg-type]
+
+
+def lower_bound(roofline: Roofline, kernel: Kernel, work: Work, team: Team, precision: str, level: str) -> float:
+    """Return the seconds that a pass takes at least: under the headline peak, and the roof of the mix by its name."""
+    peak = next(
+        (r.rate.best for r in roofline.compute if r.team == team and r.precision == precision and r.headline), None
+    )
+    slopes = [r for r in roofline.memory if (r.team, r.level) == (team, level)]
+    mine = [r for r in slopes if r.mix == kernel.mix] or [r for r in slopes if r.headline]
+    return max(work.flop / peak if peak else 0.0, work.traffic_bytes(level) / mine[-1].rate.best if mine else 0.0)
+
+
+SCALAR = Code("compiled", found=(("add", 1), ("loads", 2), ("mul", 1), ("vector_bits", 64)))
+MEGA = 1 << 20
+
+Planted = tuple[Kernel, int, int, int, int, int | None, float, tuple[tuple[str, int | str], ...]]
+"""Kernel, FLOP, elements read, written, allocated and of traffic (None: a stream's), efficiency, parameters."""
+
+
+def planted_kernels() -> tuple[Planted, ...]:
+    """Return a kernel of each family as a sweep would choose them, with the efficiency that they shall have."""
+    n = 16 * MEGA
+    gemm = 2 * 2048**3
+    small = 2 * 512**3
+    square, few = 3 * 2048**2, 3 * 512**2
+    nonzeros = 20 * MEGA
+    ladder = [
+        ("naive", "three loops", "compiled loops", 0.012), ("reordered", "loops reordered", "compiled loops", 0.12),
+        ("vectorised", "vectorised", "explicit vectors", 0.25), ("blocked", "cache blocks", "explicit vectors", 0.45),
+        ("packed", "register blocks, packing", "explicit vectors", 0.87), ("blas", "NumPy's BLAS", "library", 0.93),
+    ]  # fmt: skip
+    rungs = tuple(
+        (
+            kernel(f"gemm_{name}", "dense", title=f"GEMM, {title}", implementation=made, ladder="gemm", rung=i),
+            gemm if i > 2 else small, gemm if i < 5 else gemm // 16, 0, 0, square if i > 2 else few, efficiency,
+            (("n", 2048 if i > 2 else 512),),
+        )
+        for i, (name, title, made, efficiency) in enumerate(ladder, 1)
+    )  # fmt: skip
+    batches = tuple(
+        (
+            kernel("decode", "dense", title="batched decode"), 2 * batch * 4 * MEGA * 4, 4 * MEGA * 4, 0, 0, None,
+            0.9 if batch < 64 else 0.7, (("batch", batch), ("n", 4096)),
+        )
+        for batch in (1, 4, 16, 64)
+    )  # fmt: skip
+    size = (("n", n),)
+    sparse = {"limit": "gather", "mix": "load"}
+    return (
+        (kernel("stream_copy", mix="copy", instructions=""), 0, n, n, n, None, 0.97, size),
+        (kernel("stream_triad_nt", mix="triad_nt"), 2 * n, 2 * n, n, 0, None, 0.98, size),
+        (kernel("fill", mix="store", instructions=""), 0, 0, n, n, None, 0.99, size),
+        (kernel("dot", "vector"), 2 * n, 2 * n, 0, 0, None, 0.96, size),
+        (kernel("axpy", "vector", mix="update"), 2 * n, 2 * n, n, 0, None, 0.93, size),
+        (kernel("gelu", "vector", mix="copy", notes="exp counts 12"), 20 * n, n, n, n, None, 0.71, size),
+        (kernel("gemv", "dense"), 2 * n, n, 0, 0, None, 0.95, (("n", 4096),)),
+        *rungs,
+        *batches,
+        (kernel("spmv_csr", "sparse", **sparse), 2 * nonzeros, 2 * nonzeros, 4 * MEGA, 0, None, 0.91,
+         (("matrix", "laplacian_2d"), ("n", 4 * MEGA))),
+        (kernel("spmv_csr", "sparse", **sparse), 2 * nonzeros, 2 * nonzeros, 4 * MEGA, 0, None, 0.18,
+         (("matrix", "random_uniform"), ("n", 4 * MEGA))),
+        (kernel("jacobi_2d", "stencil", mix="copy", instructions="add"), 5 * n, 5 * n, n, n, 3 * n, 0.9, size),
+        (kernel("conv_3x3", "convolution"), 2 * 9 * 64 * 64 * MEGA // 4, 9 * 64 * MEGA, 16 * MEGA, 0, 32 * MEGA, 0.62,
+         (("channels", 64), ("n", 512))),
+        (kernel("fft", "spectral", mix="update", implementation="library", nominal=True, instructions="fma_add_1_1"),
+         5 * 4 * MEGA * 22, 8 * MEGA, 8 * MEGA, 0, None, 0.21, (("n", 4 * MEGA),)),
+        (kernel("softmax", "neural", mix="copy", implementation="compiled loops"), 16 * n, 3 * n, n, n, None, 0.4,
+         size),
+        (kernel("attention_decode", "neural"), 4 * n, 2 * n, 0, 0, None, 0.88, (("keys", 8192), ("width", 128))),
+        (kernel("embedding", "neural", mix="copy", limit="gather", instructions=""), 0, n, n, 0, None, 0.3, size),
+        (kernel("adam", "neural", mix="update", notes="division and root count 1"), 14 * n, 4 * n, 3 * n, 0, None,
+         0.9, size),
+    )  # fmt: skip
+
+
+def kernel_results(
+    roofline: Roofline | None = None,
+    *,
+    teams: Sequence[Team] = (BOTH,),
+    precisions: Sequence[str] = ("fp64",),
+    level: str = "DRAM",
+    most: int | None = None,
+) -> Results:
+    """Return results of application kernels, and nothing else, that lie under a roofline as planted.
+
+    Parameters
+    ----------
+    roofline : Roofline
+        :func:`zen4` where none is given. Place them with ``place(kernel_results(r), r)``.
+    most : int
+        So many cases at most.
+    """
+    roofline = roofline or zen4()
+    measurements = []
+    for team in teams:
+        for precision in precisions:
+            s = ELEMENT_BYTES[precision]
+            for entry, flop, read, written, allocated, traffic, efficiency, parameters in planted_kernels():
+                work = Work(
+                    flop,
+                    s * read,
+                    s * written,
+                    s * allocated,
+                    compulsory_bytes=s * (traffic or read + written),
+                    level_bytes=() if traffic is None else ((level, s * traffic),),
+                )
+                least = lower_bound(roofline, entry, work, team, precision, level)
+                code = SCALAR if entry.implementation == "compiled loops" else None
+                measurements.append(
+                    kernel_measurement(
+                        entry,
+                        work,
+                        least / efficiency,
+                        team=team,
+                        precision=precision,
+                        level=level,
+                        parameters=parameters,
+                        code=code,
+                    )
+                )
+    measurements = measurements[:most]
+    names = {measurement.case.probe for measurement in measurements}
+    known = {entry[0].name: entry[0] for entry in planted_kernels() if entry[0].name in names}
+    return zen4_results(measurements=tuple(measurements), kernels=tuple(known.values()))
+
+
+def placement(
+    name: str = "stream_triad_nt",
+    family: str = "stream",
+    *,
+    roofline: Roofline | None = None,
+    team: Team = BOTH,
+    precision: str = "fp64",
+    level: str = "DRAM",
+    intensity: float = 0.1,
+    efficiency: float = 0.9,
+    parameters: tuple[tuple[str, int | str], ...] = (),
+    facts: Mapping[str, object] | None = None,
+    **changes: object,
+) -> Placement:
+    """Return a kernel at an intensity, at so much of what the headline roofs allow; 0 is a kernel without FLOP.
+
+    `facts` change the kernel, `changes` the placement.
+    """
+    roofline = roofline or zen4()
+    peak = next(r for r in roofline.compute if (r.team, r.precision) == (team, precision) and r.headline)
+    slope = next(r for r in roofline.memory if (r.team, r.level) == (team, level) and r.headline)
+    entry = kernel(name, family, **{"instructions": "fma" if intensity else "", **(facts or {})})
+    traffic = 256 * MIB
+    work = Work(round(intensity * traffic), traffic)
+    least = max(work.flop / peak.rate.best, traffic / slope.rate.best)
+    seconds = least / efficiency
+    measured = kernel_measurement(
+        entry, work, seconds, team=team, precision=precision, level=level, parameters=parameters
+    )
+    flop_rate, byte_rate = work.flop / seconds, traffic / seconds
+    compute_share = flop_rate / peak.rate.best if work.flop else None
+    memory_share = byte_rate / slope.rate.best
+    near = "memory" if memory_share >= (compute_share or 0.0) else "compute"
+    fields: dict[str, object] = {
+        "kernel": entry, "case": measured.case, "work": work, "code": measured.code, "level": level,
+        "intensity": intensity, "program_intensity": intensity,
+        "flop_rate": estimate(flop_rate, cores=team.cores) if work.flop else None,
+        "byte_rate": estimate(byte_rate, cores=team.cores),
+        "compute_roof": peak if work.flop else None, "memory_roof": slope,
+        "attainable": min(peak.rate.best, intensity * slope.rate.best) if work.flop else slope.rate.best,
+        "compute_share": compute_share, "memory_share": memory_share, "efficiency": efficiency,
+        "bound": near if efficiency >= 0.5 else "neither", "seconds": seconds, "lower_bound": least,
+        "rule": "planted", "advice": ("What to do about it.",), **changes,
+    }  # fmt: skip
+    return Placement(**fields)  # type: ignore[arg-type]

@@ -6,9 +6,11 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ert.measure.kernels import work_of
 from ert.measure.sampling import Timing
 from ert.roofline.model import Cache, Case, Code, Cpu, Host, Toolchain, Work
 from microbench import catalog
+from microbench.kernels.registry import is_kernel
 
 CLOCK_HZ = 3.0e9
 
@@ -42,6 +44,7 @@ class SyntheticMachine:
     overheads: dict[str, float] = field(
         default_factory=lambda: {"first start": 20e-6, "last end": 30e-6, "barrier": 100e-9}
     )
+    kernel_share: float = 0.9
     saturated_at: float = float("inf")
     chains_needed: int = 8
     best_bits: int = 256
@@ -112,7 +115,15 @@ class SyntheticMachine:
                 return each * min(64, 8 * int(parameters["stride"])) / self.bandwidth(case)
         return self.overheads[str(parameters["until"])] * case.team.threads
 
+    def kernel_seconds(self, case: Case, work: Work) -> float:
+        """Time of one pass of an application kernel: the roofline's, at `kernel_share` of what is attainable."""
+        height = next(value for name, value, _ in self.levels if name == case.level)
+        least = work.traffic_bytes(case.level) / (height * self.mix_factor.get(case.mix, 1.0))
+        return max(work.flop / self.peaks[case.precision], least) / case.team.threads / self.kernel_share
+
     def describe(self, case: Case) -> tuple[Work, Code]:
+        if is_kernel(case.probe):
+            return work_of(case, 32), Code("compiled", found=(("fma", 4), ("vector_bits", self.best_bits)))
         code = Code("mismatch", "fma 63 instead of 64") if self.unverified(case) else Code("verified")
         threads = case.team.threads
         if case.probe == "compute":
@@ -147,6 +158,8 @@ class SyntheticMachine:
         self.on_run(self.runs)
         work, _ = self.describe(case)
         threads = case.team.threads
+        if is_kernel(case.probe):
+            return self._took(self.kernel_seconds(case, work) * passes, threads)
         seconds = 0.0
         counted = case.probe in ("latency", "gather", "stride", "overhead")
         if counted:
@@ -155,7 +168,10 @@ class SyntheticMachine:
             seconds = work.flop / threads / self.peak(case)
         if case.probe != "compute" and not counted:
             seconds = max(seconds, work.program_bytes / threads / self.bandwidth(case))
-        seconds *= passes * (1 + abs(self._random.gauss(0, self.noise))) * self.slow(self.now)
+        return self._took(seconds * passes, threads)
+
+    def _took(self, seconds: float, threads: int) -> Timing:
+        seconds *= (1 + abs(self._random.gauss(0, self.noise))) * self.slow(self.now)
         self.now += 1.25 * seconds
         return Timing(seconds, (seconds,) * threads, (CLOCK_HZ,) * threads)
 

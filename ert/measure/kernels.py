@@ -11,7 +11,7 @@ from ert.measure.sampling import Visit
 from ert.measure.visits import Visits
 from ert.roofline.model import MEMORY, Case, Implementation, Kernel, Limit, Roofline, Team, Work
 from microbench.kernels import registry
-from microbench.kernels.kernel import PRECISIONS, Problem, Request, Spec, Tally, Unsuitable
+from microbench.kernels.kernel import PRECISIONS, Problem, Request, Spec, Unsuitable
 
 NONE, SOME, EVERY = "none", "representative", "all"
 """For the settings: which kernels a sweep runs."""
@@ -21,6 +21,9 @@ CHOICES = (NONE, SOME, EVERY)
 LARGEST_SIZE = 1 << 40
 """A size above this is refused before anything is computed from it."""
 
+
+MATRIX = "matrix"
+"""The one size that is a name."""
 
 MEBI = 1 << 20
 
@@ -138,26 +141,25 @@ class Wish:
         return tuple(stored(spec) for spec in self.specs)
 
 
-def representatives() -> Wish:
-    """Return the wish of an ordinary sweep: one or a few of each family, and whole ladders."""
-    return Wish(tuple(spec for spec in registry.KERNELS if spec.representative), representative=True)
+def wish(choice: str, among: Sequence[str]) -> Wish | None:
+    """Return what a choice of the settings stands for, in the precisions of the sweep; None for no kernels.
 
+    An ordinary sweep runs one or a few of each family, and whole ladders.
 
-def everything() -> Wish:
-    """Return the wish for all there is."""
-    return Wish(registry.KERNELS, everything=True)
-
-
-def wish(choice: str) -> Wish | None:
-    """Return the wish that a choice of the settings stands for; None for no kernels, InputError for an unknown one."""
-    match choice:
-        case "none":
-            return None
-        case "representative":
-            return representatives()
-        case "all":
-            return everything()
-    raise InputError(f"unknown choice of kernels {choice!r}; known: {', '.join(CHOICES)}")
+    Raises
+    ------
+    InputError
+        If the choice is unknown.
+    """
+    if choice not in CHOICES:
+        raise InputError(f"unknown choice of kernels {choice!r}; known: {', '.join(CHOICES)}")
+    usual = tuple(name for name in PRECISIONS if name in among)
+    if choice == NONE or not usual:
+        return None
+    if choice == EVERY:
+        return Wish(registry.KERNELS, usual, everything=True)
+    specs = tuple(spec for spec in registry.KERNELS if set(spec.representative) & set(usual))
+    return Wish(specs, usual, representative=True)
 
 
 def named(names: Iterable[str]) -> tuple[Spec, ...]:
@@ -184,6 +186,17 @@ def named(names: Iterable[str]) -> tuple[Spec, ...]:
     return tuple(spec for spec in registry.KERNELS if spec.name in chosen)
 
 
+def precisions(text: str) -> tuple[str, ...]:
+    """Parse ``"fp64,fp32"``; InputError names those that kernels have."""
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    for name in names:
+        if name not in PRECISIONS:
+            raise InputError(f"--precisions: no kernel works in {name!r}; they have {' and '.join(PRECISIONS)}")
+    if not names:
+        raise InputError(f"--precisions names none; kernels have {' and '.join(PRECISIONS)}")
+    return names
+
+
 def sizes(text: str) -> dict[str, int | str]:
     """Parse ``"2048"`` or ``"n=2048,batch=4"``; a number without a name is stored under ``""``.
 
@@ -200,7 +213,7 @@ def sizes(text: str) -> dict[str, int | str]:
         if name in found:
             raise InputError(f"--size names {name or 'a number without a name'} twice")
         if not value.isdecimal():
-            if name and value:
+            if name == MATRIX and value:
                 found[name] = value
                 continue
             raise InputError(f"--size: expected a whole number or NAME=NUMBER, found {part!r}")
@@ -260,7 +273,7 @@ def groups(chosen: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
     found: dict[tuple[object, ...], list[Case]] = {}
     for part in in_order(chosen):
         for case in part:
-            matrix = dict(case.parameters).get("matrix", "")
+            matrix = dict(case.parameters).get(MATRIX, "")
             foreign = registry.kernel(case.probe).implementation == "library"
             key = (foreign, matrix, case.parameters if matrix else case.probe, case.precision)
             found.setdefault(key, []).append(case)
@@ -272,7 +285,7 @@ def expected(wanted: Wish | None, teams: int, effort: str) -> tuple[float, int]:
     if wanted is None:
         return 0.0, 0
     if wanted.representative:
-        number = sum(len(spec.representative) for spec in wanted.specs)
+        number = sum(len(_precisions(wanted, spec)) for spec in wanted.specs)
     else:
         number = len(wanted.specs) * len(PRECISIONS) * teams * 2
     visits = number * EFFORTS[effort].rounds
@@ -330,31 +343,33 @@ def stored(spec: Spec) -> Kernel:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A kernel of the catalogue with the numbers of one problem."""
+def listed(
+    specs: Iterable[Spec], precision: str, given: Mapping[str, int | str], total_bytes: int
+) -> tuple[tuple[Kernel, Case, Work], ...]:
+    """Return kernels with a case each and what it counts, on one thread.
 
-    kernel: Kernel
-    sizes: tuple[str, ...]
-    precision: str
-    example: Mapping[str, int | str]
-    tally: Tally
-
-
-def listed(specs: Iterable[Spec], precision: str, total_bytes: int) -> tuple[Listed, ...]:
-    """Return kernels with their numbers in the size that so many bytes of data lead to, on one thread."""
+    Parameters
+    ----------
+    specs : iterable of Spec
+        Kernels.
+    precision : str
+        Of their elements.
+    given : mapping of str to int or str
+        Sizes that the user set.
+    total_bytes : int
+        What the data of those kernels take whose size follows that.
+    """
     rows = []
     for spec in specs:
-        request = Request(precision, total_bytes)
-        example = spec.fit(request)
-        rows.append(Listed(stored(spec), spec.sizes, precision, example, spec.count(Problem(precision, example))))
+        values = {**spec.fit(Request(precision, total_bytes)), **_chosen_sizes(spec, given)}
+        case = Case(spec.name, Team("one", (0,), 1), precision, level=MEMORY, parameters=tuple(sorted(values.items())))
+        rows.append((stored(spec), case, work_of(case, 16)))
     return tuple(rows)
 
 
 def _precisions(wish: Wish, spec: Spec) -> tuple[str, ...]:
-    if wish.representative:
-        return spec.representative
-    return tuple(name for name in PRECISIONS if not wish.precisions or name in wish.precisions)
+    has = spec.representative if wish.representative else PRECISIONS
+    return tuple(name for name in has if not wish.precisions or name in wish.precisions)
 
 
 def _problems(wish: Wish, spec: Spec, precision: str, ground: Ground) -> Iterator[tuple[str, Problem]]:

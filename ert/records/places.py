@@ -20,6 +20,8 @@ SUFFIXES = (
 PROOF_BYTES = 4096
 """Written to prove that a folder can be written: a full disk still takes an empty file."""
 
+_STEM = re.compile(r"\d{8}T\d{6}Z(-\d+)?")
+_STEM_LENGTH = len("20261129T224500Z")
 _STARTED = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 
 
@@ -73,6 +75,12 @@ def free_stem(folder: Path, stem: str, suffixes: tuple[str, ...]) -> str:
         if not any((folder / (name + suffix)).exists() for suffix in suffixes):
             break
     return name
+
+
+def results_in(folder: Path) -> tuple[Path, ...]:
+    """Return the files of a machine's folder that are named as results are, newest first."""
+    named = [path for path in folder.glob("*.json") if _STEM.fullmatch(path.stem)]
+    return tuple(sorted(named, key=lambda path: (path.stem[:_STEM_LENGTH], len(path.stem), path.stem), reverse=True))
 
 
 def free_path(folder: Path, stem: str, suffix: str) -> Path:

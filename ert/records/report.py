@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ert.records.irregular import certainty, irregular
+from ert.records.kernels import kernels
 from ert.roofline.model import (
     Cache,
     ComputeRoof,
@@ -22,6 +23,7 @@ from ert.roofline.model import (
     Roofline,
     Team,
 )
+from ert.roofline.quantities import operation
 
 FORMAT = "ert-roofline report"
 VERSION = 1
@@ -33,7 +35,9 @@ COLUMNS = (
     "byte_per_s", "byte_per_cycle_per_core", "median", "spread", "grade", "samples", "verified", "headline",
     "working_set_bytes", "total_working_set_bytes", "first_working_set_bytes", "last_working_set_bytes",
     "declared_capacity_bytes", "effective_capacity_bytes", "above_headline", "few_chains", "cycles",
-    "saturating_chains",
+    "saturating_chains", "kernel", "size", "program_flop_per_byte", "attainable_per_s", "compute_share", "memory_share",
+    "efficiency", "bound", "seconds", "lower_bound_seconds", "headroom_seconds", "rank", "rule", "flop",
+    "traffic_bytes",
 )  # fmt: skip
 """Of the table that :func:`rows` returns. New ones are added at the end only."""
 
@@ -84,6 +88,7 @@ def report(results: Results, roofline: Roofline) -> dict[str, Any]:
         ],
         "curves": [_curve(curve) for curve in roofline.curves],
         **irregular(roofline),
+        **kernels(results, roofline, compute, memory),
         "absent": [{"name": name, "needs": needs} for name, needs in results.absent],
         "notes": list(dict.fromkeys((*results.notes, *roofline.notes))),
         "seconds": {
@@ -95,7 +100,7 @@ def report(results: Results, roofline: Roofline) -> dict[str, Any]:
 
 
 def rows(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a report's roofs, points, ridge points, curves and plateaus as one flat table.
+    """Return a report's roofs, points, ridge points, curves, plateaus and placed kernels as one flat table.
 
     Parameters
     ----------
@@ -106,7 +111,8 @@ def rows(document: dict[str, Any]) -> list[dict[str, Any]]:
     -------
     list of dict
         Each has all of :data:`COLUMNS`, None where a column says nothing of its `kind`: ``compute_roof``,
-        ``memory_roof``, ``instruction_latency``, ``intensity_point``, ``ridge_point``, ``curve_point``, ``plateau``.
+        ``memory_roof``, ``instruction_latency``, ``intensity_point``, ``ridge_point``, ``curve_point``, ``plateau``,
+        ``placement``.
     """
     table = [
         *(("compute_roof", entry) for entry in document["compute_roofs"]),
@@ -120,6 +126,7 @@ def rows(document: dict[str, Any]) -> list[dict[str, Any]]:
         team = {"team": curve["team"], "threads": curve["threads"], "mix": curve["mix"]}
         table += [("curve_point", team | point) for point in curve["points"]]
         table += [("plateau", team | plateau) for plateau in curve["plateaus"]]
+    table += [("placement", entry) for entry in document["placements"]]
     return [{name: kind if name == "kind" else entry.get(name) for name in COLUMNS} for kind, entry in table]
 
 
@@ -308,4 +315,4 @@ def _per_cycle(rate: Estimate) -> float | None:
 
 
 def _unit(precision: str) -> str:
-    return "OP/s" if precision.startswith(("int", "uint")) else "FLOP/s"
+    return f"{operation(precision)}/s"

@@ -28,12 +28,9 @@ from ert.roofline.model import (
     Roofline,
     Team,
 )
-from ert.roofline.statistics import rates
+from ert.roofline.statistics import ABOVE_ROOF, rates
 
 __all__ = ["MEMORY", "curve_measurements", "describe", "fit", "rates", "traffic_is_known"]
-
-ABOVE_ROOF = 1.03
-"""A point this far above its roof is remarked upon; less is within what two measurements differ by."""
 
 PURE = ("fma", "dot")
 """Arithmetic that the roof of a precision is known by; where there is none of these, a multiplication and an addition.
@@ -57,7 +54,8 @@ def fit(results: Results) -> Roofline:
     -------
     Roofline
     """
-    measured = [measurement for measurement in results.measurements if measurement.valid and _countable(measurement)]
+    kernels = {kernel.name for kernel in results.kernels}
+    measured = [m for m in results.measurements if m.valid and m.case.probe not in kernels and _countable(m)]
     teams = tuple(dict.fromkeys(measurement.case.team for measurement in measured))
     curves = tuple(curve for team in teams if (curve := _curve(team, measured, results.host)))
     chains = _chain_groups(m for m in measured if m.case.probe == "compute")
@@ -72,7 +70,7 @@ def fit(results: Results) -> Roofline:
         if peak.headline and slope.headline and peak.team == slope.team
     )
     notes = [
-        *_failures(results.measurements),
+        *_failures(results),
         *_high_points(points, compute, memory),
         *_moved(memory, curves),
         *_high_mixes(compute),
@@ -219,7 +217,8 @@ def _memory_roofs(measurement: Measurement, curves: Iterable[Curve]) -> list[Mem
     """Return the roofs of one access mix at one level: counted in program bytes and, where it differs, in traffic."""
     case, work = measurement.case, measurement.work
     counts: list[tuple[BytesCounted, int]] = [("program", work.program_bytes)]
-    if work.traffic_bytes(case.level) != work.program_bytes:
+    # A foreign file may count none, of which there is no rate.
+    if work.traffic_bytes(case.level) not in (0, work.program_bytes):
         counts.append(("traffic", work.traffic_bytes(case.level)))
     plateau = _plateau(case.team, case.level, curves)
     return [
@@ -311,12 +310,19 @@ def _countable(measurement: Measurement) -> bool:
     return counted > 0 and any(sample.seconds > 0 for sample in measurement.samples)
 
 
-def _failures(measurements: Iterable[Measurement]) -> list[str]:
-    """Say which cases gave no number, and why."""
+def _failures(results: Results) -> list[str]:
+    """Say which cases gave no number, and why.
+
+    An application kernel is no roof, and its code may be any: of such only what went wrong is told.
+    """
+    kernels = {kernel.name for kernel in results.kernels}
     notes = []
-    for measurement in measurements:
+    for measurement in results.measurements:
         if measurement.error:
             notes.append(f"{describe(measurement)}: left out, {measurement.error}")
+        elif measurement.case.probe in kernels:
+            if measurement.code.status in ("mismatch", "unseen"):
+                notes.append(f"{describe(measurement)}: {measurement.code.status} ({measurement.code.reason})")
         elif not measurement.code.verified:
             notes.append(f"{describe(measurement)}: {measurement.code.status}, no roof ({measurement.code.reason})")
     return notes

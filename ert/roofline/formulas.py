@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+ELEMENT_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
+"""Bytes of an element of each precision."""
+
 
 def intensity(flop: float, traffic: float) -> float:
     """Return the arithmetic intensity in FLOP/byte of `flop` operations on `traffic` bytes; infinite without bytes."""

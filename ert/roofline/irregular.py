@@ -29,6 +29,7 @@ from ert.roofline.model import (
     Strided,
     Team,
 )
+from ert.roofline.quantities import size
 from ert.roofline.statistics import rates
 
 EVENT_PROBES = ("latency", "gather", "stride", "overhead")
@@ -196,8 +197,8 @@ def _witnesses(roofline: Roofline, latencies: Iterable[Latency]) -> list[str]:
         apart = math.log2(latency.capacity / plateau.capacity)
         if abs(apart) > WITNESSES_APART:
             notes.append(
-                f"{latency.level}: the bandwidth curve leaves it at {_size(plateau.capacity)}, the latency curve at "
-                f"{_size(latency.capacity)}. Its effective capacity is uncertain by that much, or another user of the "
+                f"{latency.level}: the bandwidth curve leaves it at {size(plateau.capacity)}, the latency curve at "
+                f"{size(latency.capacity)}. Its effective capacity is uncertain by that much, or another user of the "
                 "cache took more of it during one of the two"
             )
     return notes
@@ -216,13 +217,6 @@ def _page_walks(latencies: Iterable[Latency]) -> list[str]:
                 "larger than what the core keeps translations of"
             )
     return notes
-
-
-def _size(size: float) -> str:
-    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= factor:
-            return f"{size / factor:.3g} {unit}"
-    return f"{size:.0f} bytes"
 
 
 # --------------------------------------------------------------------------------------------- concurrency

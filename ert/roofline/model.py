@@ -1,6 +1,6 @@
 """The types of the tool: what was measured, on what, and the roofs that follow from it.
 
-Every quantity is in SI base units (seconds, bytes, FLOP, hertz); prefixes belong to :mod:`ert.show`. Measured things
+Every quantity is in SI base units (seconds, bytes, FLOP, hertz); prefixes belong to text alone. Measured things
 hold raw seconds and exact integer counts only. Rates, levels, roofs and verdicts are derived from them by
 :mod:`ert.roofline.fit`, so that a better fit improves every result already on disk.
 """

@@ -2,77 +2,156 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from ert.roofline.model import Case, Code, ComputeRoof, Estimate, Kernel, MemoryRoof, Work
+from ert.roofline.advice import advise
+from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
+from ert.roofline.facts import Facts
+from ert.roofline.model import Estimate, Kernel, Measurement, Results, Roofline, Work
+from ert.roofline.placement import Bound, Placement
+from ert.roofline.statistics import rates
 
-Bound = Literal["memory", "compute", "neither"]
+__all__ = ["HALF", "Bound", "Placement", "fastest_rungs", "place", "rank"]
+
+HALF = 0.5
+"""Efficiency below which a kernel is bound by neither roof: the nearer one then explains less than half of its time, so
+that something else explains more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """One kernel, in one size, precision and team, under the roofs that apply to it.
+def place(results: Results, roofline: Roofline) -> tuple[Placement, ...]:
+    """Place every valid measurement of an application kernel under the roofs that apply to it.
 
-    Rates and seconds are those of the best sample, as for the roofs. ``None`` stands wherever no roof that applies was
-    measured, or where there is no arithmetic to speak of.
-
-    Attributes
+    Parameters
     ----------
-    kernel, case, work, code
-        What was measured. ``work`` is that of one pass over all threads.
-    level : str
-        Where the data live: the level whose memory roof applies.
-    intensity : float or None
-        FLOP per byte of modelled traffic at `level`; None if nothing crosses it.
-    program_intensity : float
-        FLOP per program byte: the intensity at L1.
-    flop_rate : Estimate or None
-        FLOP/s; None for kernels without FLOP.
-    byte_rate : Estimate
-        Bytes/s of modelled traffic at `level`.
-    compute_roof : ComputeRoof or None
-        The roof of its precision, team and kind of arithmetic.
-    memory_roof : MemoryRoof or None
-        The roof of `level`, its team and the access mix nearest to its own, counted in traffic bytes.
-    attainable : float or None
-        min(compute roof, intensity x memory roof) in FLOP/s; for kernels without FLOP the memory roof in byte/s.
-    compute_share, memory_share : float or None
-        Its rates as parts of the compute roof and of the memory roof, side by side.
-    efficiency : float or None
-        Its rate as a part of what is attainable. Above 1 it is flagged, never clipped.
-    bound : str
-        ``"memory"`` or ``"compute"``: the roof it is under and near; ``"neither"`` if it is far below both.
-    seconds, lower_bound : float, float or None
-        Time of one pass, and max(FLOP / compute roof, traffic / memory roof).
-    rule : str
-        Name of the rule that gave the advice.
-    advice : tuple of str
-        One or two sentences.
+    results : Results
+        With its kernels; a measurement belongs to the kernel whose name is its case's probe.
+    roofline : Roofline
+        What was fitted to it, or to another sweep of the same machine.
+
+    Returns
+    -------
+    tuple of Placement
+        In the order of the measurements. With F FLOP and Q bytes of modelled traffic a pass, a compute roof P and a
+        memory roof B: intensity I = F / Q, attainable = min(P, I x B), lower bound of the time = max(F / P, Q / B), and
+        efficiency = lower bound / time, which is the larger of both shares (Williams, Waterman, Patterson 2009, see
+        :mod:`ert.roofline.formulas`). A kernel without FLOP is placed by its bandwidth, one without traffic at its
+        level by its FLOP rate.
     """
+    kernels = {kernel.name: kernel for kernel in results.kernels}
+    mixes = works_of_mixes(results.measurements)
+    quota = results.host.cpu_quota
+    placed = [
+        _placement(kernels[m.case.probe], m, roofline, mixes, quota)
+        for m in results.measurements
+        if m.case.probe in kernels and m.valid and _countable(m)
+    ]
+    return tuple(_advised(placement, Facts(placement, roofline, placed)) for placement in placed)
 
-    kernel: Kernel
-    case: Case
-    work: Work
-    code: Code
-    level: str
-    intensity: float | None
-    program_intensity: float
-    flop_rate: Estimate | None
-    byte_rate: Estimate
-    compute_roof: ComputeRoof | None
-    memory_roof: MemoryRoof | None
-    attainable: float | None
-    compute_share: float | None
-    memory_share: float | None
-    efficiency: float | None
-    bound: Bound
-    seconds: float
-    lower_bound: float | None
-    rule: str
-    advice: tuple[str, ...]
 
-    @property
-    def headroom(self) -> float | None:
-        """Seconds of one pass above its lower bound: what work on it could win at most; None where unknown."""
-        return None if self.lower_bound is None else max(0.0, self.seconds - self.lower_bound)
+def _advised(placement: Placement, facts: Facts) -> Placement:
+    rule, sentences = advise(facts)
+    return replace(placement, rule=rule, advice=sentences)
+
+
+def _countable(measurement: Measurement) -> bool:
+    """Whether there is something to divide, no matter what a foreign file holds."""
+    work = measurement.work
+    counted = work.flop or work.program_bytes or work.traffic_bytes(measurement.case.level)
+    return counted > 0 and any(sample.seconds > 0 and sample.passes > 0 for sample in measurement.samples)
+
+
+def _placement(
+    kernel: Kernel, measurement: Measurement, roofline: Roofline, mixes: Mapping[str, Work], quota: float | None
+) -> Placement:
+    case, work = measurement.case, measurement.work
+    traffic = work.traffic_bytes(case.level)
+    peak = compute_roof(kernel, case.team, case.precision, roofline.compute) if work.flop else None
+    slope = memory_roof(work, kernel.mix, case.team, case.level, roofline.memory, mixes) if traffic else None
+    flop_rate, byte_rate = _rate(measurement, work.flop, quota), _rate(measurement, traffic, quota)
+    compute_share = flop_rate.best / peak.rate.best if flop_rate and peak else None
+    memory_share = byte_rate.best / slope.rate.best if byte_rate and slope else None
+    seconds = min(s.seconds / s.passes for s in measurement.samples if s.seconds > 0 and s.passes > 0)
+    whole = (peak is not None or not work.flop) and (slope is not None or not traffic)
+    efficiency = max(compute_share or 0.0, memory_share or 0.0) if whole else None
+    intensity = work.flop / traffic if traffic else None
+    return Placement(
+        kernel=kernel,
+        case=case,
+        work=work,
+        code=measurement.code,
+        level=case.level,
+        intensity=intensity,
+        program_intensity=work.flop / work.program_bytes if work.program_bytes else None,
+        flop_rate=flop_rate,
+        byte_rate=byte_rate,
+        compute_roof=peak,
+        memory_roof=slope,
+        attainable=_attainable(peak.rate.best if peak else None, slope.rate.best if slope else None, intensity)
+        if whole
+        else None,
+        compute_share=compute_share,
+        memory_share=memory_share,
+        efficiency=efficiency,
+        bound=_bound(compute_share, memory_share, efficiency),
+        seconds=seconds,
+        lower_bound=None if efficiency is None else efficiency * seconds,
+        rule="",
+        advice=(),
+    )
+
+
+def _rate(measurement: Measurement, count: int, quota: float | None) -> Estimate | None:
+    """Return the rate of so many things a pass; graded down where a control group stops the team in the middle."""
+    if not count:
+        return None
+    rate = rates(measurement, count)
+    return replace(rate, grade="D") if quota is not None and measurement.case.team.threads > quota else rate
+
+
+def _bound(compute: float | None, memory: float | None, efficiency: float | None) -> Bound:
+    """Return the roof that the larger share belongs to."""
+    if efficiency is None:
+        return "unknown"
+    if efficiency < HALF:
+        return "neither"
+    return "compute" if compute is not None and compute > (memory or 0.0) else "memory"
+
+
+def _attainable(peak: float | None, slope: float | None, intensity: float | None) -> float | None:
+    """Return min(peak, intensity x slope) as far as there are both; the slope alone where no FLOP is counted."""
+    if peak is None or slope is None or intensity is None:
+        return slope if peak is None else peak
+    return min(peak, intensity * slope)
+
+
+def rank(placements: Iterable[Placement]) -> tuple[Placement, ...]:
+    """Order kernels by where effort pays: the seconds of a pass above their lower bound, the most first.
+
+    That is time x headroom: T - max(F / P, Q / B) = T x (1 - efficiency). A long kernel that is near its roof and a
+    short one that is far from it both have little to win. Kernels whose roofs were not measured are left out.
+    """
+    known = [placement for placement in placements if placement.headroom is not None]
+    return tuple(sorted(known, key=lambda placement: -(placement.headroom or 0.0)))
+
+
+def fastest_rungs(placements: Iterable[Placement]) -> tuple[Placement, ...]:
+    """Leave out the slower rungs of each ladder: what they could win, a faster rung has won already.
+
+    The fastest is that with the highest FLOP rate of one ladder, team and precision. Other kernels stay.
+    """
+    placements = tuple(placements)
+    best: dict[tuple[object, ...], Placement] = {}
+    for placement in placements:
+        key = _ladder(placement)
+        if key not in best or _speed(placement) > _speed(best[key]):
+            best[key] = placement
+    return tuple(p for p in placements if not p.kernel.ladder or best[_ladder(p)] is p)
+
+
+def _ladder(placement: Placement) -> tuple[object, ...]:
+    return placement.kernel.ladder, placement.case.team, placement.case.precision
+
+
+def _speed(placement: Placement) -> float:
+    return placement.flop_rate.best if placement.flop_rate else 0.0

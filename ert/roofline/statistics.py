@@ -36,6 +36,9 @@ STILL_NEAR = 0.25
 """How far those may be from the best. A sample further away was stopped in the middle, so that its rate and the clock
 after it tell of different times."""
 
+ABOVE_ROOF = 1.03
+"""A point this far above its roof is remarked upon; less is within what two measurements differ by."""
+
 
 def estimate(
     rates: Sequence[float],

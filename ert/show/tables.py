@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ert.roofline.fit import PURE
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
+from ert.roofline.place import place
 from ert.roofline.statistics import REPEATS_WITHIN, SLOW_ROUND
-from ert.show import irregular, units
+from ert.show import irregular, kernels, units
 from ert.show.words import clock_hz, levels, operation, plural, ranges, width_words
 
 VALUE, PER_CYCLE, SPREAD, GRADE, VERIFIED = 10, 10, 7, 6, 9
@@ -34,7 +35,7 @@ CEILING, PRECISION = 30, 10
 
 
 def summary(results: Results, roofline: Roofline, width: int = 80) -> str:
-    """Return the roofs of a sweep as text.
+    """Return the roofs of a sweep, and where its kernels lie under them, as text.
 
     Parameters
     ----------
@@ -55,6 +56,7 @@ def summary(results: Results, roofline: Roofline, width: int = 80) -> str:
     for team in roofline.teams:
         lines += ["", *_team(roofline, team, width)]
     lines += irregular.sections(roofline, width)
+    lines += kernels.sections(place(results, roofline), roofline, width)
     lines += ["", *(_legend(roofline, width) if roofline.teams else ["No roof: no measurement gave a number."])]
     lines += _notes(results, roofline, width)
     return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines())

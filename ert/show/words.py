@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ert.roofline.model import ComputeRoof, Roofline, Team
-
-SCALAR_BITS = {"fp64": 64, "fp32": 32, "fp16": 16}
-"""Width of one element."""
+from ert.roofline.quantities import operation as operation
+from ert.roofline.quantities import width
 
 
 def plural(count: int, noun: str) -> str:
@@ -21,14 +20,9 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def operation(precision: str) -> str:
-    """Name what is counted: ``"OP"`` for integer precisions, else ``"FLOP"``."""
-    return "OP" if precision.startswith(("int", "uint")) else "FLOP"
-
-
 def width_words(roof: ComputeRoof) -> str:
     """Say how wide the vectors of a compute roof are: ``"512-bit"``, ``"scalar"``."""
-    return "scalar" if roof.vector_bits == SCALAR_BITS.get(roof.precision) else f"{roof.vector_bits}-bit"
+    return width(roof.vector_bits, roof.precision)
 
 
 def levels(names: Iterable[str]) -> list[str]:

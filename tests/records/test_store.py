@@ -355,7 +355,7 @@ FIRST = ("measurements", 0)
         ),
         (
             _at(*FIRST, "code", "status", value="fine"),
-            "code.status: expected one of verified, mismatch, unseen, library",
+            "code.status: expected one of verified, mismatch, unseen, compiled, library",
         ),
         (_at(*FIRST, "samples", value=[]), "measurements[0].samples: expected an object of lists, found a list of 0"),
         (_without(*FIRST, "samples", "seconds"), "measurements[0].samples.seconds: expected a value, found none"),

@@ -1,0 +1,79 @@
+"""The catalogue of kernels as text: what each counts, as formulas and as numbers."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from itertools import groupby
+
+from ert.roofline.model import MEMORY, Case, Kernel, Work
+from ert.show.units import number, rate, size
+
+NAME, FORMULA = 12, 44
+"""Columns of the names of the counts and of their formulas."""
+
+Row = tuple[Kernel, Case, Work]
+"""A kernel, a problem of it, and what that counts."""
+
+
+def listing(rows: Sequence[Row], width: int = 80) -> str:
+    """Return the kernels by family.
+
+    Parameters
+    ----------
+    rows : sequence of (Kernel, Case, Work)
+        In order; the case says in which size and precision the numbers are.
+    width : int
+        Columns.
+    """
+    blocks = []
+    for family, members in groupby(rows, key=lambda row: row[0].family):
+        blocks.append(f"{family}\n{'=' * len(family)}")
+        blocks += [_kernel(*member, width) for member in members]
+    blocks.append(
+        textwrap.fill(
+            "s is the bytes of an element, t the threads. Program bytes are what the code loads and stores, compulsory "
+            "bytes count each datum once, traffic is modelled for the level that the data live in. / rounds down.",
+            width,
+        )
+    )
+    return "\n\n".join(blocks)
+
+
+def _kernel(kernel: Kernel, case: Case, work: Work, width: int) -> str:
+    sizes = ", ".join(f"{name} = {value}" for name, value in case.parameters)
+    traffic = work.traffic_bytes(case.level)
+    facts: list[str] = [kernel.implementation]
+    if kernel.ladder:
+        facts.append(f"rung {kernel.rung} of {kernel.ladder}")
+    lines = [f"{kernel.name}: {kernel.title} ({', '.join(facts)})"]
+    nominal = ", nominal" if kernel.nominal else ""
+    lines += _count("FLOP" + nominal, kernel.flop, _flop(work.flop), width)
+    lines += _count("loaded", kernel.read, size(work.read_bytes), width)
+    lines += _count("stored", kernel.written, size(work.written_bytes), width)
+    lines += _count("compulsory", kernel.compulsory, size(work.compulsory_bytes or 0), width)
+    lines += _count("traffic", kernel.traffic, size(traffic), width)
+    intensity = f"{_per_byte(work.flop, traffic)} of traffic in {MEMORY}, {_per_byte(work.flop, work.program_bytes)}"
+    lines += _wrapped(f"FLOP/byte   {intensity} of program bytes, {case.precision}, {sizes}", width)
+    if kernel.notes:
+        lines += _wrapped(kernel.notes, width)
+    return "\n".join(lines)
+
+
+def _count(name: str, formula: str, value: str, width: int) -> list[str]:
+    line = f"  {name:<{NAME}}{formula:<{FORMULA}} {value:>12}"
+    if len(line) <= width:
+        return [line]
+    return [*_wrapped(f"{name:<{NAME}}{formula}", width), f"{value:>{min(width, NAME + FORMULA + 15)}}"]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent=" " * (NAME + 2), break_on_hyphens=False)
+
+
+def _flop(value: int) -> str:
+    return rate(value, "FLOP") if value else "0 FLOP"
+
+
+def _per_byte(flop: int, moved: int) -> str:
+    return number(flop / moved) if moved else "no bytes"
