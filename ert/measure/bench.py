@@ -27,7 +27,7 @@ from microbench.team import Team as Threads
 from microbench.team import TeamError, Worker
 from microbench.vector import Machinecode, compile_loop
 
-__all__ = ["Bench", "TeamError", "doubts", "missing", "toolchain", "widths"]
+__all__ = ["Bench", "TeamError", "doubts", "missing", "registers", "toolchain", "widths"]
 
 WARM_SHARE = 16
 """A loop on registers runs 1/16 of its sample untimed first, so that the core has left its idle state."""
@@ -78,7 +78,7 @@ class Bench:
         self._open: _Open | None = None
         self._arenas = dict(arenas)
         self._threads = Threads(arenas)
-        self._applications = Applications(self._threads, self.registers, self._family)
+        self._applications = Applications(self._threads, self.registers, self._family, self.fma)
         self._compiling = self._measuring = 0.0
         self.pinned = self._threads.pinned
         """Whether every thread could be bound to its CPU."""
@@ -280,6 +280,11 @@ def toolchain() -> Toolchain:
         ("scipy", metadata.version("scipy")),
     )
     return Toolchain(versions, found.target, found.features, found.vector_bits)
+
+
+def registers() -> int:
+    """Return how many vector registers code for this CPU can name."""
+    return confirm.host()[0].registers
 
 
 def widths() -> dict[str, tuple[int, ...]]:

@@ -11,7 +11,7 @@ from ert.measure.plan import Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.measure.visits import Listener, Recorder, Visits, describe
 from ert.roofline.caches import cache_capacities
-from ert.roofline.fit import curve_measurements, rates
+from ert.roofline.fit import curve_measurements, fit, rates
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
 
@@ -129,6 +129,7 @@ class Campaign:
         self._wish, self._kernel_memory = wish, kernel_memory
         self._of_kernels = kernels.EFFORTS[settings.effort]
         self._later: Sequence[Case] = ()
+        self._beside: Mapping[Case, Case] = {}
         self._kernel_names = {spec.name for spec in wish.specs} if wish else set()
 
     # ------------------------------------------------------------------------------------------- the whole
@@ -139,14 +140,15 @@ class Campaign:
             self._visits.introduce(case)
         groups = list(self._first_round())
         steps = sum(self._rounds(case) for group in groups for case in group)
-        self._visits.announce(steps + len(self._later) * self._of_kernels.rounds)
+        later = kernels.steps(self._later, self._beside, self._settings.effort)
+        self._visits.announce(steps + later)
         order = random.Random(self._settings.seed)
         for number in range(1, self._effort.rounds):
             for group in groups:
                 shuffled = list(group)
                 order.shuffle(shuffled)
                 self._round(number, shuffled)
-        kernels.tour(self._visits, self._later, self._settings.effort)
+        kernels.tour(self._visits, self._later, self._settings.effort, self._beside, self._effort.rounds)
 
     def results(self, *, complete: bool, seconds: Seconds) -> Results:
         """Return what has been measured so far."""
@@ -233,7 +235,9 @@ class Campaign:
         self._absent = (*self._absent, *absent)
         if self._wish.everything:
             # So many data cannot be laid anew in each round.
+            so_far = self.results(complete=False, seconds=Seconds())
             self._later = chosen
+            self._beside = kernels.beside(chosen, so_far, fit(so_far), self._registers)
             return
         for group in kernels.in_order(chosen):
             yield self._round(0, group)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 from ert.errors import InputError
 from ert.measure.sampling import Visit
 from ert.measure.visits import Visits
-from ert.roofline.model import MEMORY, Case, Implementation, Kernel, Limit, Roofline, Team, Work
-from microbench.kernels import registry
+from ert.roofline.applies import memory_roof, works_of_mixes
+from ert.roofline.model import MEMORY, Case, Implementation, Kernel, Limit, Results, Roofline, Team, Work
+from microbench.kernels import matrices, registry
 from microbench.kernels.kernel import PRECISIONS, Problem, Request, Spec, Unsuitable
 
 NONE, SOME, EVERY = "none", "representative", "all"
@@ -257,12 +259,48 @@ def cases(
     return tuple(found), tuple(absent.items())
 
 
-def tour(visits: Visits, chosen: Sequence[Case], effort: str) -> None:
-    """Visit many kernels: in groups that share their data, all rounds of a group before the next, libraries last."""
+def tour(visits: Visits, chosen: Sequence[Case], effort: str, beside: Mapping[Case, Case], first: int) -> None:
+    """Visit many kernels: in groups that share their data, all rounds of a group before the next, libraries last.
+
+    Parameters
+    ----------
+    visits : Visits
+        What measures and writes down.
+    chosen : sequence of Case
+        The kernels.
+    effort : str
+        Name in :data:`EFFORTS`.
+    beside : mapping of Case to Case
+        For each kernel the measurement of the memory roof that applies to it. It is sampled once more beside the
+        kernel: a machine may be faster now than when the sweep was taken, and a roof is its best sample.
+    first : int
+        Number of the first round that these roofs have not been visited in.
+    """
     how = EFFORTS[effort]
     for group in groups(chosen):
+        roofs = dict.fromkeys(beside[case] for case in group if case in beside)
         for number in range(how.rounds):
+            visits.round(first + number, roofs, lambda case: how.visit)
             visits.round(number, group, lambda case: how.visit)
+
+
+def beside(chosen: Iterable[Case], results: Results, roofline: Roofline, registers: int) -> dict[Case, Case]:
+    """Return for each kernel case that of the memory roof which applies to it, where there is one."""
+    works = works_of_mixes(results.measurements)
+    measured = {
+        (m.case.team, m.case.level, m.case.mix): m.case for m in results.measurements if m.case.probe == "memory"
+    }
+    found = {}
+    for case in chosen:
+        roof = memory_roof(work_of(case, registers), case.mix, case.team, case.level, roofline.memory, works)
+        if roof is not None:
+            found[case] = measured[roof.team, roof.level, roof.mix]
+    return found
+
+
+def steps(chosen: Sequence[Case], beside: Mapping[Case, Case], effort: str) -> int:
+    """Return how many visits a tour has; a roof that applies to several groups has its rounds once."""
+    return EFFORTS[effort].rounds * (len(chosen) + len(set(beside.values())))
 
 
 def groups(chosen: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
@@ -289,7 +327,12 @@ def expected(wanted: Wish | None, teams: int, effort: str) -> tuple[float, int]:
     else:
         number = len(wanted.specs) * len(PRECISIONS) * teams * 2
     visits = number * EFFORTS[effort].rounds
-    return number * EXPECTED_CASE + visits * EXPECTED_VISIT, visits
+    return expected_seconds(number, visits), visits
+
+
+def expected_seconds(number: int, visits: int) -> float:
+    """Return roughly how many seconds so many cases take in so many visits."""
+    return number * EXPECTED_CASE + visits * EXPECTED_VISIT
 
 
 def in_order(chosen: Iterable[Case]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
@@ -341,6 +384,17 @@ def stored(spec: Spec) -> Kernel:
         rung=spec.rung,
         notes=spec.notes,
     )
+
+
+def matrix_of(path: Path) -> dict[str, int | str]:
+    """Return the sizes that stand for the matrix in a Matrix Market file; InputError if it cannot be used."""
+    from microbench.kernels.marketfile import MatrixError
+
+    try:
+        name = matrices.use_file(path)
+    except MatrixError as error:
+        raise InputError(str(error)) from None
+    return {MATRIX: name, "n": matrices.rows_of_file(name)}
 
 
 def listed(

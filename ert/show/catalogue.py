@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from ert.roofline.model import MEMORY, Case, Kernel, Work
-from ert.show.units import number, rate, size
+from ert.show.units import number, short, size
 
 NAME, FORMULA = 12, 44
 """Columns of the names of the counts and of their formulas."""
@@ -72,7 +72,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _flop(value: int) -> str:
-    return rate(value, "FLOP") if value else "0 FLOP"
+    return f"{short(value)}FLOP"
 
 
 def _per_byte(flop: int, moved: int) -> str:
