@@ -415,9 +415,17 @@ def listed(
     """
     rows = []
     for spec in specs:
-        values = {**spec.fit(Request(precision, total_bytes)), **_chosen_sizes(spec, given)}
-        case = Case(spec.name, Team("one", (0,), 1), precision, level=MEMORY, parameters=tuple(sorted(values.items())))
-        rows.append((stored(spec), case, work_of(case, 16)))
+        request = Request(precision, total_bytes)
+        values = {**spec.fit(request), **_chosen_sizes(spec, given)}
+        case = Case(
+            spec.name,
+            Team("one", (0,), 1),
+            precision,
+            vector_bits=request.vector_bits,
+            level=MEMORY,
+            parameters=tuple(sorted(values.items())),
+        )
+        rows.append((stored(spec), case, work_of(case, request.registers)))
     return tuple(rows)
 
 
@@ -438,8 +446,9 @@ def _problems(wish: Wish, spec: Spec, precision: str, ground: Ground) -> Iterato
             precision, size * ground.team.threads, ground.team.threads, ground.capacities, bits, ground.registers
         )
         every = [{**spec.fit(request), **chosen}]
-        if wish.everything and not chosen:
-            every += [dict(more) for more in spec.series(request)]
+        if not chosen:
+            series = spec.series if wish.everything else spec.usual_series
+            every += [dict(more) for more in series(request)]
         for one in every:
             problem = Problem(precision, one, ground.team.threads, bits, ground.registers)
             yield (level if spec.streaming and not chosen else ""), problem

@@ -309,15 +309,12 @@ class Spec:
         Problem -> Task; raises :class:`Unsuitable`, as `quantities` may, of problems that it cannot compute.
     series : callable
         Request -> further complete sets of sizes, beside that of `fit`, that show something when all of them are run.
+    usual_series : callable
+        Those of them that belong in an ordinary sweep.
     streaming : bool
         Whether it is measured at each level and not in memory alone.
     representative : tuple of str
         Precisions in which it belongs to an ordinary sweep.
-    series : tuple of mapping of str to int or str
-        Further sizes that it is measured at where everything is, each put over those that fit; they show how it changes
-        along one of them.
-    representative_series : tuple of mapping of str to int or str
-        Those of the series that belong to an ordinary sweep too.
     most_threads : int
         Threads that it can use; more are not measured.
     """
@@ -347,10 +344,9 @@ class Spec:
     notes: str = ""
     streaming: bool = False
     representative: tuple[str, ...] = ()
-    series: tuple[Sizes, ...] = ()
-    representative_series: tuple[Sizes, ...] = ()
     most_threads: int = 1 << 30
     series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
+    usual_series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
 
     def numbers(self, problem: Problem) -> dict[str, int]:
         """Return every number that its formulas may name."""
