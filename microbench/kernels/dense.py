@@ -16,7 +16,6 @@ from microbench.kernels import tile as tiles
 from microbench.kernels.formula import Formula
 from microbench.kernels.kernel import Array, Arrays, Integer, Part, Problem, Program, Request, Spec
 from microbench.kernels.operands import Matrix, Operand, clear, row_pitch, wrong_product
-from microbench.kernels.writer import fused
 
 dots: Any = None
 tall: Any = None
@@ -71,7 +70,7 @@ def _gemv(problem: Problem) -> Program:
         ),
         check,
         makers={"dots": partial(inner.make, problem.precision, problem.vector_bits)},
-        expects=inner.counts(problem.vector_bits, fused()),
+        expects=inner.counts(problem.vector_bits, problem.fma),
     )
 
 
@@ -204,7 +203,7 @@ def _decode(problem: Problem) -> Program:
             "four": partial(tiles.make, layer.pitched(FOUR)),
             "single": partial(tiles.make, layer.pitched(1, CHAINS)),
         },
-        expects=tiles.expected(layer.pitched(layer.tile.rows)),
+        expects=tiles.expected(layer.pitched(layer.tile.rows), problem.fma),
     )
 
 

@@ -112,7 +112,8 @@ TILE_ROWS, TILE_VECTORS = 4, 2
 4 rows of A that begin anywhere need no more address registers than there are."""
 
 
-def _small(problem: Problem) -> tiles.Tile:
+def tile_of(problem: Problem) -> tiles.Tile:
+    """Return the tile of the rungs that do not pack."""
     return tiles.Tile(problem.precision, problem.vector_bits, TILE_ROWS, TILE_VECTORS, packed=False)
 
 
@@ -121,7 +122,7 @@ def _rows(part: Part, n: int, shape: tiles.Tile) -> range:
 
 
 def _tiled(problem: Problem, kc: int, nc: int) -> Program:
-    shape = _small(problem)
+    shape = tile_of(problem)
     n, dtype = problem.size("n"), problem.dtype
     pitch = row_pitch(n, shape.width, problem.element_bytes)
     left, right = Operand(problem, n, 0), Operand(problem, n, 1)
@@ -156,7 +157,7 @@ def _tiled(problem: Problem, kc: int, nc: int) -> Program:
         ),
         check,
         makers={"tile": partial(tiles.make, shape)},
-        expects=tiles.expected(shape),
+        expects=tiles.expected(shape, problem.fma),
     )
 
 
@@ -167,7 +168,7 @@ def _vectorised(problem: Problem) -> Program:
 
 def _blocked(problem: Problem) -> Program:
     kc, nc = problem.size("kc"), problem.size("nc")
-    width = _small(problem).width
+    width = tile_of(problem).width
     if kc < 1 or nc < width or nc % width:
         raise Unsuitable(f"kc and nc are {kc} and {nc}; nc must be a multiple of {width}, the columns of a tile")
     return _tiled(problem, kc, nc)
@@ -195,7 +196,7 @@ def _fit_blocked(request: Request) -> dict[str, int | str]:
 
 def _tile_quantities(problem: Problem) -> dict[str, int]:
     """Return what the formulas of the rungs with tiles depend on, named as those of the packed one."""
-    shape, n = _small(problem), problem.size("n")
+    shape, n = tile_of(problem), problem.size("n")
     kc, nc = (int(problem.sizes.get(name, n)) for name in ("kc", "nc"))
     pitch = row_pitch(n, shape.width, problem.element_bytes)
     strips = sum(-(-len(_rows(part, n, shape)) // shape.rows) for part in problem.parts())

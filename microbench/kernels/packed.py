@@ -183,7 +183,7 @@ def task(problem: Problem) -> Program:
             "turn": partial(tiles.make_turn, shape),
             "copy": partial(tiles.make_copy, shape),
         },
-        expects=tiles.expected(shape),
+        expects=tiles.expected(shape, problem.fma),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from microbench import catalog
 from microbench.assembly import Counts
-from microbench.kernels.writer import Writer, by_lane, fused, pointer_to
+from microbench.kernels.writer import Writer, by_lane, pointer_to
 
 UNROLLED = 4
 """Steps of one trip of the inner loop: the loop's own three instructions are then few beside 48 multiply-adds or more,
@@ -99,9 +99,9 @@ def largest(precision: str, bits: int, registers: int) -> Tile:
     return Tile(precision, bits, rows, vectors)
 
 
-def expected(tile: Tile) -> Counts:
-    """Return what the inner loop must be seen to contain on this CPU."""
-    return tile.counts(fused(), by_lane(platform.machine()))
+def expected(tile: Tile, fused: bool) -> Counts:
+    """Return what the inner loop must be seen to contain on this machine; see :meth:`Tile.counts`."""
+    return tile.counts(fused, by_lane(platform.machine()))
 
 
 def whole(extent: int, unit: int) -> int:

@@ -159,13 +159,6 @@ def by_lane(machine: str) -> bool:
     return machine.lower() in ("aarch64", "arm64")
 
 
-def fused() -> bool:
-    """Return whether :meth:`Writer.multiply_add` is one instruction on this CPU."""
-    from microbench import confirm
-
-    return confirm.host()[0].fma
-
-
 def pointer_to(context: Any, builder: Any, signature: Any, args: Any, index: int) -> Any:
     """Return the address in the array that is argument number `index`, at the element that the next argument names."""
     kind = signature.args[index]
