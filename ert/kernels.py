@@ -21,7 +21,7 @@ from ert.measure.visits import Visits
 from ert.records.journal import begin
 from ert.records.places import Paths, ensure_writable, results_in
 from ert.records.store import load, save
-from ert.roofline.fit import fit
+from ert.roofline.fit import describe, fit
 from ert.roofline.model import Case, Results, Roofline, Seconds, Team, Toolchain
 from ert.show.units import parse_size
 from ert.show.words import listed, plural
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ert.measure.bench import Bench
-    from microbench.kernels.kernel import Spec
 
 DESCRIPTION = """\
 Run application kernels (STREAM, vectors, dense and sparse algebra, stencils, convolution, FFT,
@@ -94,8 +93,8 @@ def _parser() -> door.Parser:
 
 
 def _with_matrix(
-    options: Namespace, specs: Sequence[Spec], sizes: dict[str, int | str]
-) -> tuple[tuple[Spec, ...], dict[str, int | str]]:
+    options: Namespace, specs: Sequence[kernels.Spec], sizes: dict[str, int | str]
+) -> tuple[tuple[kernels.Spec, ...], dict[str, int | str]]:
     """Let the sparse kernels work on the matrix of a file."""
     if sizes:
         raise InputError("--matrix brings its size with it; leave out --size")
@@ -106,7 +105,7 @@ def _with_matrix(
     return sparse, kernels.matrix_of(options.matrix)
 
 
-def _list(specs: Sequence[Spec], precisions: Sequence[str], sizes: dict[str, int | str]) -> int:
+def _list(specs: Sequence[kernels.Spec], precisions: Sequence[str], sizes: dict[str, int | str]) -> int:
     from ert.show.catalogue import listing
 
     rows = kernels.listed(specs, precisions[0] if precisions else "fp64", sizes, LISTED_BYTES)
@@ -134,6 +133,7 @@ class Run:
         # Results lie in OUT/<machine>/, and the new one belongs beside the sweep it builds on.
         self._out = options.out or against.resolve().parent.parent
         ensure_writable(self._out)
+        self._absent: dict[str, str] = {}
 
     def run(self) -> int:
         """Measure, save, draw, print; return the exit code."""
@@ -144,6 +144,7 @@ class Run:
         tools, began = toolchain(), time.monotonic()
         grounds = [kernels.ground_of(self._roofline, team, registers()) for team in self._teams]
         cases, absent = kernels.cases(self._wish, grounds, self._memory)
+        self._absent = dict(absent)
         if not cases:
             reasons = "; ".join(f"{name}: {why}" for name, why in absent)
             raise InputError(reasons or f"none of these kernels runs with {listed([t.label for t in self._teams])}")
@@ -154,11 +155,12 @@ class Run:
             f"{plural(len(self._wish.specs), 'kernel')} in {plural(len(cases), 'case')} under the roofs of the sweep "
             f"of {self._sweep.started}, about {seconds:.0f} s."
         )
-        earlier = {m.case: m for m in self._sweep.measurements if m.case in set(beside.values())}
+        roofs = {roof for case in cases for roof in beside[case]}
+        earlier = {m.case: m for m in self._sweep.measurements if m.case in roofs}
         header = self._header(tools, {*cases, *earlier}, absent)
         show = progress()
         kinds = {cpu.id: cpu.kind for cpu in self._host.cpus}
-        with Bench(_arenas(self._teams, beside.values()), kinds=kinds) as bench:
+        with Bench(_arenas(self._teams, roofs), kinds=kinds) as bench:
             paths, journal = begin(self._out, machine_slug(self._host), header)
             visits = Visits(bench, journal, show, lambda: time.monotonic() - began, earlier, seconds)
 
@@ -185,7 +187,7 @@ class Run:
             done = results()
         with signals_held():
             self._save(done, paths)
-        self._finish(done, paths)
+        self._finish(done, set(cases), paths)
         return door.FINE
 
     def _header(self, tools: Toolchain, again: Collection[Case], absent: Sequence[tuple[str, str]]) -> Results:
@@ -224,13 +226,16 @@ class Run:
             raise InputError(f"{paths.json}: {error.strerror or error}; every sample is in {paths.journal}") from None
         paths.journal.unlink()
 
-    def _finish(self, results: Results, paths: Paths) -> None:
+    def _finish(self, results: Results, run: Collection[Case], paths: Paths) -> None:
         from ert.roofline.place import place
         from ert.show.kernels import sections
 
         roofline = fit(results)
-        lines = sections(place(results, roofline), roofline, shutil.get_terminal_size((80, 24)).columns)
-        door.say("\n".join([*lines, "", f"{'result':8} {paths.json}"]))
+        placed = [placement for placement in place(results, roofline) if placement.case in run]
+        lines = sections(placed, roofline, shutil.get_terminal_size((80, 24)).columns, whole=True)
+        wrong = [f"{describe(m)}: left out, {m.error}" for m in results.measurements if m.error and m.case in run]
+        absent = [f"not measured: {name}: {why}" for name, why in results.absent if name in self._absent]
+        door.say("\n".join([*lines, *wrong, *absent, "", f"{'result':8} {paths.json}"]))
         if self._draw:
             from ert.show import figures
 

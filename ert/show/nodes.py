@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ert.errors import InputError
 from ert.roofline.model import Host, Roofline
 from ert.show import units
-from ert.show.pen import GIGA, INK, SMALL_POINTS, drawing_style, new_figure, panel_margins, put_footnote, put_title
+from ert.show.layout import new_figure, panel_margins, put_footnote, put_title
+from ert.show.pen import GIGA, INK, SMALL_POINTS, drawing_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -107,7 +107,7 @@ def _nodes(found: Sequence[NodeBandwidth], width: int) -> list[str]:
     rates = {(entry.cpu_node, entry.memory_node): entry for entry in found}
     rows, columns = sorted({near for near, _ in rates}), sorted({far for _, far in rates})
     room = max(1, (width - FIRST) // NODE)
-    lines = ["  GB/s of loads, by the node of the cores (down) and the node of the memory (across)"]
+    lines = ["  GB/s of loads: cores of a node down, memory of a node across"]
     for start in range(0, len(columns), room):
         block = columns[start : start + room]
         lines += ["", _row("  cores", [f"memory {node}" for node in block], NODE)]

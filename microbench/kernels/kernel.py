@@ -299,6 +299,8 @@ class Spec:
         Bytes of the lines that ordinary stores write without having read them.
     traffic : Formula or None
         Bytes across the level that the data live in, beyond L1; None for what streams: read + written + allocate.
+    gathered : Formula
+        Single elements read through an index.
     sizes : tuple of str
         Names that a problem of it has, the first is the one that a bare ``--size N`` sets.
     fit : callable
@@ -309,6 +311,8 @@ class Spec:
         Problem -> Task; raises :class:`Unsuitable`, as `quantities` may, of problems that it cannot compute.
     series : callable
         Request -> further complete sets of sizes, beside that of `fit`, that show something when all of them are run.
+    usual_series : callable
+        Those of them that belong in an ordinary sweep.
     streaming : bool
         Whether it is measured at each level and not in memory alone.
     representative : tuple of str
@@ -333,6 +337,7 @@ class Spec:
     quantities: Callable[[Problem], Mapping[str, int]]
     allocate: Formula = NOTHING
     traffic: Formula | None = None
+    gathered: Formula = NOTHING
     instructions: str = ""
     mix: str = "load"
     limit: str = ""
@@ -344,6 +349,7 @@ class Spec:
     representative: tuple[str, ...] = ()
     most_threads: int = 1 << 30
     series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
+    usual_series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
 
     def numbers(self, problem: Problem) -> dict[str, int]:
         """Return every number that its formulas may name."""
@@ -361,12 +367,13 @@ class Spec:
             compulsory=self.compulsory(numbers),
             traffic=read + written + allocate if self.traffic is None else self.traffic(numbers),
             working_set=self.working_set(numbers),
+            gathered=self.gathered(numbers),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Exact counts of one pass over all threads, in FLOP and bytes."""
+    """Exact counts of one pass over all threads: FLOP, bytes, and elements gathered."""
 
     flop: int
     read: int
@@ -375,6 +382,7 @@ class Tally:
     compulsory: int
     traffic: int
     working_set: int
+    gathered: int
 
 
 def plain(problem: Problem) -> dict[str, int]:

@@ -169,7 +169,7 @@ def test_other_systems_tell_nothing_of_nodes(monkeypatch: pytest.MonkeyPatch, sy
 
 # ------------------------------------------------------------------------------------------ work shared by speed
 
-KINDS = {cpu: kind for cpu, kind in zip(USABLE, ("P", "E"), strict=False)}
+KINDS = dict(zip(USABLE, ("P", "E"), strict=False))
 
 MIXED = Team("all", tuple(USABLE[:2]), 2)
 

@@ -32,7 +32,7 @@ def test_one_usable_cpu_makes_one_team() -> None:
 def test_impossible_thread_counts_are_refused(threads: str) -> None:
     host = synthetic_host(4)
     with pytest.raises(InputError, match="--threads"):
-        teams_of(host, threads).usual
+        teams_of(host, threads)
 
 
 def test_cpus_that_cannot_be_used_are_named() -> None:

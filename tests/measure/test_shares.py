@@ -33,5 +33,5 @@ def test_the_sum_is_exact_and_nobody_goes_without(speeds: list[float], spare: in
 
 @pytest.mark.parametrize(("total", "speeds"), [(1, [1.0, 1.0]), (0, []), (5, []), (5, [1.0, 0.0]), (5, [math.nan])])
 def test_what_cannot_be_split_is_refused(total: int, speeds: list[float]) -> None:
-    with pytest.raises(ValueError, match="split|above 0"):
+    with pytest.raises(ValueError, match=r"split|above 0"):
         split(total, speeds)
