@@ -248,13 +248,12 @@ def test_a_sweep_from_before_there_was_a_choice_goes_on_in_its_order(machine: Ca
     assert {m.case.team.cpus[0] for m in complete.measurements} == {0}
 
 
-def test_too_little_memory_for_an_extra_team_is_told(machine: Callable[..., list[dict[int, int]]]) -> None:
-    arenas = machine(replace(synthetic_host(2, siblings=2), memory_limit=512 * MIB))
+def test_too_little_memory_for_an_extra_team_is_told(machine: Callable[..., object]) -> None:
+    machine(replace(synthetic_host(2, siblings=2), memory_limit=512 * MIB))
     run("--max-memory", "64MiB")
     results = only_result()
     assert "SMT" not in {m.case.team.name for m in results.measurements}
     assert any("little memory" in note and "roofs with 4 threads on 2 cores (SMT)" in note for note in results.notes)
-    assert sum(arenas[0].values()) <= 64 * MIB
 
 
 def test_a_quota_below_the_threads_is_explained(machine: Callable[..., object]) -> None:

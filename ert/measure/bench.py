@@ -18,7 +18,7 @@ from ert.measure.lending import Lender
 from ert.measure.noise import disturbances
 from ert.measure.plan import Pool
 from ert.measure.sampling import Timing
-from ert.measure.shares import split
+from ert.measure.shares import PASSES_SHARED, Shares
 from ert.measure.signals import signals_held
 from ert.roofline.model import Case, Code, CodeStatus, Toolchain, Work
 from microbench import assembly, catalog, confirm, isa
@@ -39,11 +39,6 @@ WARM_SHARE = 16
 WARM_BYTES = 4 << 20
 """Working sets of one thread up to this are passed over once before every sample, since what runs between two samples
 may have evicted a part of them; larger ones only before the first, which leaves the caches as later ones do."""
-
-
-PASSES_SHARED = 16
-"""Passes that make one of a team of several kinds of core, if it goes over memory: threads share the work by their
-speed, in whole passes since the oracle of an update in place needs such, and a half of a sixteenth is 3 %."""
 
 
 GRANTED = 0.9
@@ -93,8 +88,7 @@ class Bench:
         self._open: _Open | None = None
         self._arenas = dict(arenas)
         self._threads = Threads(arenas)
-        self._kinds = dict(kinds or {})
-        self._speeds: dict[Case, dict[int, float]] = {}
+        self._shares = Shares(kinds or {})
         self._lender = Lender(self._threads, pools or {})
         self._applications = Applications(self._threads, self.registers, self._family, self.fma)
         self._compiling = self._measuring = 0.0
@@ -164,10 +158,9 @@ class Bench:
         with disturbances(case.team.cpus) as seen:
             timing = self._threads.run(case.team.cpus, state.built.machinecode.address, warm, trips)
         self._measuring += time.perf_counter() - began
-        for cpu, seconds in zip(case.team.cpus, timing.thread_seconds, strict=True):
+        for cpu in case.team.cpus:
             state.trips[cpu] += warm + trips[cpu]
-            if self._mixed(case):
-                self._speeds.setdefault(case, {})[cpu] = trips[cpu] / max(seconds, 1e-9)
+        self._shares.note(case, trips, timing.thread_seconds)
         return Timing(
             timing.seconds, timing.thread_seconds, timing.clocks_hz, seen.steal_seconds, seen.context_switches
         )
@@ -242,23 +235,14 @@ class Bench:
         # should be.
         return 1 if covers else state.trips_a_pass
 
-    def _mixed(self, case: Case) -> bool:
-        """Whether threads share the work of a case by their speed; at a barrier each must come as often as others."""
-        return case.probe != "overhead" and len({self._kinds.get(cpu, "") for cpu in case.team.cpus}) > 1
-
     def _passes(self, case: Case, probe: Probe) -> int:
         """Return how many passes of each thread, on average, make one of the case."""
-        return PASSES_SHARED if self._mixed(case) and probe.arrays and not probe.loop.covers else 1
+        return PASSES_SHARED if self._shares.uneven(case) and probe.arrays and not probe.loop.covers else 1
 
     def _trips(self, state: _Open, passes: int) -> dict[int, int]:
-        """Return the trips of each thread: as many, or parts of the same sum by what each did in the run before."""
-        case = state.case
-        passes *= self._passes(case, state.built.probe)
-        if not self._mixed(case):
-            return dict.fromkeys(case.team.cpus, passes * state.trips_a_pass)
-        speeds = self._speeds.get(case, {})
-        parts = split(passes * case.team.threads, [speeds.get(cpu, 1.0) for cpu in case.team.cpus])
-        return {cpu: part * state.trips_a_pass for cpu, part in zip(case.team.cpus, parts, strict=True)}
+        """Return the trips of each thread."""
+        each = passes * self._passes(state.case, state.built.probe)
+        return {cpu: part * state.trips_a_pass for cpu, part in self._shares.of(state.case, each).items()}
 
     def _trips_a_pass(self, case: Case, probe: Probe) -> int:
         # A loop that says what a trip covers goes on from call to call, so that a pass need not be the whole set.

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from ert.measure import bench as bridge
-from ert.measure import lending
+from ert.measure import lending, shares
 from ert.measure.bench import Bench
 from ert.measure.irregular import node_case
 from ert.measure.plan import Pool
@@ -195,19 +194,23 @@ def test_threads_of_two_kinds_share_the_work_and_the_oracle_holds(case: Case, mo
     with Bench(dict.fromkeys(MIXED.cpus, MIB), kinds=KINDS) as mixed, Bench(dict.fromkeys(MIXED.cpus, MIB)) as plain:
         whole, single = mixed.describe(case)[0], plain.describe(case)[0]
         over_memory = case.probe in ("memory", "intensity")
-        times = bridge.PASSES_SHARED if over_memory else 1
+        times = shares.PASSES_SHARED if over_memory else 1
         assert (whole.flop, whole.program_bytes, whole.events) == tuple(
             times * count for count in (single.flop, single.program_bytes, single.events)
         )
-        monkeypatch.setattr(bridge, "split", uneven)
+        monkeypatch.setattr(shares, "split", uneven)
+        monkeypatch.setattr(shares, "LONG_ENOUGH", 0.0)
         mixed.open(case)
         for _ in range(3):
             mixed.run(case, 8)
         assert mixed.check(case) == ""
-    assert asked[0] == [1.0, 1.0]
-    # What each did a second in the run before.
+        monkeypatch.setattr(shares, "LONG_ENOUGH", 60.0)
+        mixed.run(case, 8)
+        mixed.run(case, 8)
+    # The first run has equal parts. Then what each did a second counts, but not of runs that are too short to tell.
+    assert len(asked) == 4
     assert all(speed > 0 for speeds in asked for speed in speeds)
-    assert asked[1] != [1.0, 1.0]
+    assert asked[2] == asked[3] != asked[0]
 
 
 @two_cpus
