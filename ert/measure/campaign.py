@@ -1,34 +1,24 @@
-"""The sweep itself: pre-passes that make the choices, then rounds over all cases. Works on any instrument."""
+"""The sweep itself: the choices, then rounds over all cases. Works on any instrument."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ert.measure import irregular, kernels, plan
+from ert.measure.choices import Choices, Chosen, Widths
 from ert.measure.plan import Settings
-from ert.measure.sampling import Instrument, Visit, visit
+from ert.measure.sampling import Instrument, Visit
 from ert.measure.teams import Teams, kinds_of, node_of
-from ert.measure.visits import Listener, Recorder, Visits, describe
+from ert.measure.visits import Listener, Recorder, Visits
 from ert.roofline import quantities
 from ert.roofline.caches import cache_capacities, cache_share
 from ert.roofline.fit import curve_measurements, fit, rates
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import MEMORY, Case, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
 
-Widths = Mapping[tuple[str, str], int]
-"""Vector width by level and access mix."""
-
-PREPASS = Visit(samples=1, target=2e-3)
-"""A choice needs no more than to be seldom wrong by much: short samples, several times in turn."""
-
 NEAR_PEAK = 0.985
 """Widths this near the best multiply-add rate count as equal to it when ceilings and the intensity sweep choose."""
-
-
-CHOICE_BYTES = 16 << 10
-"""Working set at which the width of the bandwidth curve is chosen: inside the L1 of every core."""
 
 STILL_CACHED = 1.25
 """Rate of a thread among others on what should be memory, over that of a single thread on it, from which it is not
@@ -36,22 +26,6 @@ memory: alone, a thread has all of its bandwidth to itself."""
 
 CURVE_ROUNDS = 2
 """Rounds of the bandwidth curve before the levels are looked for in it, so that no single slow spell decides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What the pre-passes found for one kind of core.
-
-    Attributes
-    ----------
-    accumulators : mapping of int to int
-        Chains by vector width.
-    load_bits : int
-        Width of the bandwidth curve.
-    """
-
-    accumulators: Mapping[int, int]
-    load_bits: int
 
 
 class Campaign:
@@ -142,7 +116,10 @@ class Campaign:
         self._sparse = irregular.EFFORTS[settings.effort]
         self._wish, self._kernel_memory = wish, kernel_memory
         self._of_kernels = kernels.EFFORTS[settings.effort]
-        self._mix_widths: dict[str, dict[tuple[str, str], int]] = {}
+        self._choices = Choices(
+            instrument, self._visits, host, self._effort, elapsed, vector_bits=toolchain.vector_bits or (64,),
+            precisions={name: self._widths[name] for name in self._ordinary}, registers=registers, fma=fma,
+        )  # fmt: skip
         self._later: Sequence[Case] = ()
         self._beside: kernels.Beside = {}
         self._kernel_names = {spec.name for spec in wish.specs} if wish else set()
@@ -182,12 +159,12 @@ class Campaign:
 
     def _first_round(self) -> Iterator[Sequence[Case]]:
         """Make the choices and visit every case once, so that an early stop leaves complete roofs."""
-        by_kind = {kind: self._choose_compute(leader) for kind, leader in self._leaders().items()}
+        by_kind = {kind: self._choices.compute(leader) for kind, leader in self._leaders().items()}
         # Where kinds of core work together, the code of the fast one is that of all.
         chosen = by_kind[self._kind(self._teams[0])]
         levels: dict[Team, dict[str, int]] = {}
         yield from self._roofs(self._teams, by_kind, levels)
-        widths = self._mix_widths[self._kind(self._teams[0])]
+        widths = self._choices.widths(self._teams[0], levels[self._teams[0]])
         yield from self._ceilings(chosen)
         yield from self._roofs(self._extra, by_kind, levels)
         yield from self._irregular(levels, widths)
@@ -217,9 +194,10 @@ class Campaign:
         for team in teams:
             yield from self._beyond(team, by_kind[self._kind(team)].load_bits)
             levels[team] = self._level_working_sets(team)
-        self._choose_widths({team: levels[team] for team in teams})
         for team in teams:
-            widths = self._mix_widths[self._kind(team)]
+            self._choices.widths(team, levels[team])
+        for team in teams:
+            widths = self._choices.widths(team, levels[team])
             for level, size in levels[team].items():
                 mixes = plan.mixes_of(level, self._fma)
                 yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
@@ -277,8 +255,8 @@ class Campaign:
     def _nodes(self, by_kind: Mapping[str, Chosen]) -> Iterator[Sequence[Case]]:
         """Visit the pairs of NUMA nodes: what the cores of each get from the memory of each."""
         for team in self._pairs:
-            kind = self._kind(team)
-            bits = self._mix_widths.get(kind, {}).get((MEMORY, "load"), by_kind[kind].load_bits)
+            usual = self._choices.widths(team, {})
+            bits = usual.get((MEMORY, "load"), by_kind[self._kind(team)].load_bits)
             yield self._round(0, [irregular.node_case(team, node_of(self._host, team), self._largest[team], bits)])
 
     def _kind(self, team: Team) -> str:
@@ -379,49 +357,7 @@ class Campaign:
                     for team in self._teams:
                         yield self._round(0, plan.mix_cases(team, precision, width, number, self._registers))
 
-    # ----------------------------------------------------------------------------------------- the choices
-
-    def _choose_compute(self, leader: Team) -> Chosen:
-        kind = self._kind(leader)
-        earlier = [m for m in self._earlier.values() if kinds_of(self._host, m.case.team) == (kind,)]
-        accumulators: dict[int, int] = {}
-        for precision in self._ordinary:
-            usual = plan.instruction_of(precision, self._fma)
-            candidates = plan.chain_candidates(leader, precision, self._widths[precision], self._registers, self._fma)
-            for bits, cases in candidates.items():
-                # Ceilings of few chains are no choice that was made.
-                known = [
-                    m.case.accumulators
-                    for m in earlier
-                    if m.case.probe == "compute" and (m.case.instructions, m.case.vector_bits) == (usual, bits)
-                ]
-                if bits not in accumulators:
-                    accumulators[bits] = max(known) if known else self._best(cases).accumulators
-        widths = self._toolchain.vector_bits or (64,)
-        curve = [m.case for m in earlier if m.case.probe == "memory" and not m.case.level]
-        if curve:
-            return Chosen(accumulators, curve[0].vector_bits)
-        loads = [plan.curve_cases(leader, [CHOICE_BYTES], bits)[0] for bits in widths]
-        return Chosen(accumulators, self._best(loads).vector_bits)
-
-    def _choose_widths(self, levels: Mapping[Team, Mapping[str, int]]) -> None:
-        """Find the vector width of each level and mix for each kind of core, with one thread."""
-        for team, sizes in levels.items():
-            kind = self._kind(team)
-            widths = self._mix_widths.setdefault(kind, {})
-            known = {
-                (m.case.level, m.case.mix): m.case.vector_bits
-                for m in self._earlier.values()
-                if m.case.level and self._kind(m.case.team) == kind
-            }
-            leader = Team("one", team.cpus[:1], 1)
-            for level, size in sizes.items():
-                for mix in plan.mixes_of(level, self._fma):
-                    if (level, mix) in widths:
-                        continue
-                    choices = (self._toolchain.vector_bits or (64,))[-self._effort.widest :]
-                    cases = [plan.memory_case(leader, level, mix, size, bits) for bits in choices]
-                    widths[level, mix] = known.get((level, mix)) or self._best(cases).vector_bits
+    # ------------------------------------------------------------------------------------------------ helpers
 
     def _near_peak(self, precision: str) -> list[int]:
         """Return the widths that reach the peak of a precision, or about."""
@@ -441,23 +377,6 @@ class Campaign:
         near = self._near_peak(precision)
         favourite = widths.get(("L1", "load"), 0)
         return favourite if favourite in near else max(near)
-
-    def _best(self, cases: Sequence[Case]) -> Case:
-        """Return the case with the fastest sample; nothing of this is stored."""
-        tried = {}
-        for case in cases:
-            self._visits.choosing(describe(case))
-            work, code = self._instrument.describe(case)
-            tried[case] = Measurement(case, work, code)
-        if len(cases) == 1:
-            return cases[0]
-        for turn in range(self._effort.turns):
-            for case in cases:
-                tried[case] = visit(self._instrument, tried[case], turn, PREPASS, self._elapsed)
-        fair = [m for m in tried.values() if m.sound] or [m for m in tried.values() if m.valid]
-        if not fair:
-            return cases[-1]
-        return max(fair, key=lambda m: rates(m, m.work.flop or m.work.program_bytes).best).case
 
     def _plateaus(self, team: Team) -> tuple[Plateau, ...]:
         chosen = curve_measurements(team, self._visits.measured.values())
