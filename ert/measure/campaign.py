@@ -206,10 +206,10 @@ class Campaign:
         """Go on with the curve of a team where it cannot have reached memory: the declared caches are too small."""
         while self._in_cache(team):
             largest = min(plan.BEYOND_CACHE * self._largest[team], self._room.get(team, 0))
-            if largest <= self._largest[team]:
-                return
             sizes = plan.curve_sizes(largest, plan.EXTRA_POINTS)
             cases = plan.curve_cases(team, [size for size in sizes if size > self._largest[team]], bits)
+            if not cases:
+                return
             self._largest[team] = cases[-1].working_set
             for number in range(min(CURVE_ROUNDS, self._effort.rounds)):
                 self._round(number, cases)
