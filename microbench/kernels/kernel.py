@@ -357,7 +357,7 @@ class Spec:
     @property
     def thin(self) -> bool:
         """Whether it does no more than a few operations on each element that it loads."""
-        sizes = {name: THIN_SIZE for name in (self.flop.names | self.read.names | self.written.names)} | {"s": 1}
+        sizes = dict.fromkeys(self.flop.names | self.read.names | self.written.names, THIN_SIZE) | {"s": 1}
         return self.flop(sizes) <= THIN * (self.read(sizes) + self.written(sizes))
 
     def numbers(self, problem: Problem) -> dict[str, int]:
