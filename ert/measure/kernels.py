@@ -457,7 +457,11 @@ def listed(
             level=MEMORY,
             parameters=tuple(sorted(values.items())),
         )
-        rows.append((stored(spec), case, work_of(case, LISTED_REGISTERS)))
+        try:
+            work = work_of(case, LISTED_REGISTERS)
+        except Unsuitable as error:
+            raise InputError(f"--size: {spec.name} cannot have it: {error}") from None
+        rows.append((stored(spec), case, work))
     return tuple(rows)
 
 
