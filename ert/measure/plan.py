@@ -9,16 +9,13 @@ from dataclasses import asdict, dataclass, replace
 from ert.errors import InputError
 from ert.measure.host import format_cpu_list, physical_order
 from ert.measure.sampling import TARGET_SECONDS
-from ert.roofline.caches import cache_capacities, cache_share
+from ert.roofline.caches import BEYOND_CACHE, cache_capacities, cache_share
 from ert.roofline.model import MEMORY, Case, Host, Plateau, Team
 from microbench import catalog
 from microbench.catalog import MIXES, MULTIPLY_ADDS, PRECISIONS
 
 SMALLEST = 4096
 """Bytes at which the bandwidth curve begins."""
-
-BEYOND_CACHE = 4
-"""The curve ends at this many times the last cache, so that less than a quarter of it can be in cache at the end."""
 
 UNKNOWN_CACHE = 64 << 20
 """Bytes assumed for the last cache of one thread where none is declared; larger than most and affordable."""
