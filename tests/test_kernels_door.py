@@ -19,7 +19,7 @@ from ert.measure.bench import TeamError
 from ert.records.store import load, save
 from ert.roofline.fit import fit
 from ert.roofline.place import place
-from tests.machine import TOOLCHAIN, synthetic_host
+from tests.machine import TOOLCHAIN, quiet, synthetic_host
 from tests.test_sweep_door import SyntheticBench, interrupt_at
 
 Machine = Callable[..., None]
@@ -36,6 +36,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     monkeypatch.setattr(bench, "registers", lambda: 32)
     for module in (sweep, kernels):
         monkeypatch.setattr(module, "read_host", synthetic_host)
+    quiet(monkeypatch, tmp_path)
     monkeypatch.chdir(tmp_path)
     install()
     return install

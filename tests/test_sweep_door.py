@@ -22,7 +22,7 @@ from ert.records.journal import recover
 from ert.records.store import load
 from ert.roofline.fit import fit
 from ert.roofline.model import Host, Results
-from tests.machine import TOOLCHAIN, SyntheticMachine, synthetic_host
+from tests.machine import TOOLCHAIN, SyntheticMachine, quiet, synthetic_host
 
 MIB = 1 << 20
 
@@ -57,6 +57,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., li
         monkeypatch.setattr(bench, "Bench", make)
         monkeypatch.setattr(bench, "toolchain", lambda: TOOLCHAIN)
         monkeypatch.setattr(sweep, "read_host", lambda: host or synthetic_host())
+        quiet(monkeypatch, tmp_path)
         monkeypatch.chdir(tmp_path)
         return arenas
 

@@ -32,7 +32,9 @@ MODE = 0o666
 GLANCE = 0.05
 """Seconds after which a lock that was taken is tried again: the doctor takes it for a moment to see whether it is."""
 
-ELSEWHERE = "no folder for a lock that other runs of this tool would see: nothing keeps two of them apart"
+ELSEWHERE = (
+    "No folder can hold a lock that other runs of this tool would see: whether two measured at once here is not known."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,13 @@ class Turn:
         Whether no other run is measuring; None where that cannot be known.
     waited : bool
         Whether another run had to end first.
-    note : str
-        Why it cannot be known; else empty.
+    notes : tuple of str
+        For the result: why it cannot be known.
     """
 
     alone: bool | None
     waited: bool = False
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @contextlib.contextmanager
@@ -72,7 +74,7 @@ def turn(
     """
     descriptor, alone = _begin(folders)
     if descriptor is None:
-        yield Turn(None, note=ELSEWHERE)
+        yield Turn(None, notes=(ELSEWHERE,))
         return
     try:
         waited = False

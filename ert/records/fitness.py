@@ -19,7 +19,7 @@ def diagnosis(host: Host, condition: Condition, findings: Sequence[Finding]) -> 
         "format": FORMAT,
         "version": VERSION,
         "machine": host.name,
-        "fit": is_fit(tuple(findings)),
+        "fit": is_fit(findings),
         **_condition(condition, findings),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,7 +22,7 @@ OTHERS_NOTED = 0.1
 """CPUs' worth of time: an idle desktop or guest was seen to use up to 0.05."""
 
 OTHERS_BAD = 0.25
-"""Part of the usable CPUs: one busy process on two or four of them, where hardly a sample of all cores is without it."""
+"""Part of the usable CPUs, as one busy process is of up to four: hardly a sample of all cores is without it."""
 
 LOAD_NOTED = 0.5
 """Load average: half of the last minute one process ran, on whichever CPU."""
@@ -98,7 +99,7 @@ def fitness(host: Host, condition: Condition) -> tuple[Finding, ...]:
     )
 
 
-def is_fit(findings: tuple[Finding, ...]) -> bool:
+def is_fit(findings: Iterable[Finding]) -> bool:
     """Whether nothing is so bad that numbers would mislead."""
     return all(finding.verdict != "bad" for finding in findings)
 

@@ -72,7 +72,7 @@ def waiting(pid: int | None, *, wait: bool) -> str:
 
 def _verdict(findings: Sequence[Finding]) -> str:
     warned = sum(finding.verdict == "warn" for finding in findings)
-    if not is_fit(tuple(findings)):
+    if not is_fit(findings):
         bad = [finding.name for finding in findings if finding.verdict == "bad"]
         return f"Not fit to be measured now: {listed(bad)}."
     return "Fit to be measured" + (f", with {plural(warned, 'warning')}." if warned else ".")
