@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from ert import measuring
-
 from ert.measure.kernels import work_of
 from ert.measure.sampling import Timing
 from ert.measure.turn import turn
