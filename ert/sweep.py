@@ -187,7 +187,7 @@ class Sweep:
         self._teams = plan.teams(self._host, cpus, settings.threads)
         limit = memory_budget(self._host, limit=settings.max_memory or None)
         self._budget = plan.default_budget(self._host, self._teams, limit)
-        self._largest = {team: plan.largest_working_set(self._host, team, self._budget) for team in self._teams}
+        self._largest = plan.largest_working_sets(self._host, self._teams, self._budget)
         scaling = irregular.scaling_teams(self._host, cpus, self._teams)
         self._scaling, self._scaling_notes = irregular.affordable(self._host, scaling, self._largest, self._budget)
         self._wish = kernels.wish(settings.kernels, plan.precisions(settings.precisions))

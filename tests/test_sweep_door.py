@@ -456,7 +456,8 @@ def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     assert running.stdout is not None
     assert running.stdout.readline() == "measuring\n"
     yield running
-    running.communicate("\n", timeout=60)
+    if running.poll() is None:
+        running.communicate("\n", timeout=60)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs flock")

@@ -110,13 +110,13 @@ def _was_switched(sample: Sample, measurement: Measurement) -> bool:
 
 
 def _sentence(each: Disturbance) -> str:
-    text = f"{each.team.label}: {each.disturbed} of {each.samples} samples were disturbed"
     parts = []
     if each.stolen:
         parts.append(f"the hypervisor took time during {each.stolen}")
     if each.switched:
-        parts.append(f"another process during {each.switched}")
-    text += f" ({', '.join(parts)})"
+        slower = f"over {100 * NEAR_BEST:g} % slower than the best of their case"
+        parts.append(f"{each.switched} were switched off a CPU and {slower}")
+    text = f"{each.team.label}: {each.disturbed} of {each.samples} samples were disturbed ({', '.join(parts)})"
     if each.roofs:
         text += f", at least half of those of {', '.join(each.roofs)}"
     return f"{text}. `python -m ert.doctor` says what runs beside."
@@ -124,12 +124,12 @@ def _sentence(each: Disturbance) -> str:
 
 def _key(roof: ComputeRoof | MemoryRoof) -> tuple[object, ...]:
     if isinstance(roof, ComputeRoof):
-        return roof.team, roof.precision, roof.instructions, roof.vector_bits, roof.accumulators
-    return roof.team, roof.level, roof.mix, roof.vector_bits, roof.working_set
+        return "compute", roof.team, roof.precision, roof.instructions, roof.vector_bits, roof.accumulators
+    return "memory", roof.team, roof.level, roof.mix, roof.vector_bits, roof.working_set
 
 
 def _case_key(measurement: Measurement) -> tuple[object, ...]:
     case = measurement.case
     if case.probe == "compute":
-        return case.team, case.precision, case.instructions, case.vector_bits, case.accumulators
-    return case.team, case.level, case.mix, case.vector_bits, case.working_set
+        return case.probe, case.team, case.precision, case.instructions, case.vector_bits, case.accumulators
+    return case.probe, case.team, case.level, case.mix, case.vector_bits, case.working_set

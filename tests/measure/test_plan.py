@@ -129,7 +129,7 @@ def test_a_last_cache_larger_than_the_memory(l3: int, memory: int, limited: bool
     host = replace(host, caches=caches, **less)
     teams = plan.teams(host, (0, 1), "1,all")
     budget = plan.default_budget(host, teams, memory_budget(host))
-    largest = {team: plan.largest_working_set(host, team, budget) for team in teams}
+    largest = plan.largest_working_sets(host, teams, budget)
     assert sum(plan.arena_sizes(largest).values()) <= budget < memory
     for team, size in largest.items():
         sizes = plan.level_working_sets((), cache_capacities(host, team.cpus), size)

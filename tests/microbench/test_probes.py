@@ -479,14 +479,14 @@ def test_an_update_in_place_comes_back_to_the_last_bit() -> None:
     assert_normal(once)
 
 
-# ------------------------------------------------------------------------------------------------------- untouched pages
+# ------------------------------------------------------------------------------------------------------ untouched pages
 
 READERS = [
     *(("memory", name, WIDEST[0]) for name in MIXES),
     *([("intensity", "fp64", 1, WIDEST[0], CHAINS)] if HOST.fma else []),
     ("latency", "random", 1),
     ("latency", "page", 1),
-    ("gather", "fp64", 32),
+    *(("gather", *entry) for entry in catalog.GATHERS),
     ("stride", 8),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,13 +82,22 @@ def test_the_roofs_that_suffered_are_named() -> None:
     ]
 
 
+def test_a_roof_is_not_named_for_the_points_under_it() -> None:
+    stolen = [sample(number, steal_seconds=0.01) for number in range(6)]
+    point = memory(BOTH, *stolen)
+    point = replace(point, case=replace(point.case, probe="intensity", precision="fp64", multiply_adds=1))
+    (note,) = fit(results(memory(BOTH, *calm(60)), replace(point, work=replace(point.work, flop=8)))).notes
+    assert "6 of 66 samples" in note
+    assert "at least" not in note
+
+
 def test_few_disturbed_samples_of_a_ceiling_are_no_note() -> None:
     slow = [*calm(2), sample(2, 8e-3, context_switches=9), sample(3, 8e-3, context_switches=9)]
     found = results(compute(ONE, *calm(60)), compute(ONE, *slow, bits=128))
     assert fit(found).notes == ()
     found = results(compute(ONE, *calm(20)), compute(ONE, *slow, bits=128))
     (note,) = fit(found).notes
-    assert "2 of 24 samples were disturbed (another process during 2)." in note
+    assert "2 of 24 samples were disturbed (2 were switched off a CPU and over 2 % slower than the best of" in note
 
 
 def test_a_number_of_which_every_sample_was_stolen_from_is_graded_down() -> None:
