@@ -170,7 +170,11 @@ class Run:
         show = progress()
         with Bench(_arenas(self._teams, roofs)) as bench:
             paths, journal = begin(self._out, machine_slug(self._host), header)
-            visits = Visits(bench, journal, show, lambda: time.monotonic() - began, earlier, seconds)
+            # Samples of the roofs go on where the sweep's ended.
+            before = self._sweep.seconds.total
+            visits = Visits(
+                bench, journal, show, lambda: before + time.monotonic() - began, earlier, seconds, began=before
+            )
 
             def results() -> Results:
                 taken = {**earlier, **visits.measured}

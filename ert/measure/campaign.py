@@ -133,7 +133,6 @@ class Campaign:
         self._of_kernels = kernels.EFFORTS[settings.effort]
         self._later: Sequence[Case] = ()
         self._beside: kernels.Beside = {}
-        self._kernel_names = {spec.name for spec in wish.specs} if wish else set()
 
     # ------------------------------------------------------------------------------------------- the whole
 
@@ -237,11 +236,11 @@ class Campaign:
         ]
         chosen, absent = kernels.cases(self._wish, grounds, self._kernel_memory)
         self._absent = (*self._absent, *absent)
+        so_far = self.results(complete=False, seconds=Seconds())
+        self._beside = kernels.beside(chosen, so_far, fit(so_far), self._registers)
         if self._wish.everything:
             # So many data cannot be laid anew in each round.
-            so_far = self.results(complete=False, seconds=Seconds())
             self._later = chosen
-            self._beside = kernels.beside(chosen, so_far, fit(so_far), self._registers)
             return
         for group in kernels.in_order(chosen):
             yield self._round(0, group)
@@ -379,15 +378,17 @@ class Campaign:
 
     def _round(self, number: int, cases: Iterable[Case]) -> Sequence[Case]:
         cases = tuple(cases)
-        self._visits.round(number, [case for case in cases if number < self._rounds(case)], self._how)
+        due = [case for case in cases if number < self._rounds(case)]
+        if due and due[0] in self._beside:
+            self._visits.pairs(number, kernels.with_roof(due, self._beside), self._of_kernels.visit, number)
+        else:
+            self._visits.round(number, due, self._how)
         return cases
 
     def _rounds(self, case: Case) -> int:
-        if case.probe in self._kernel_names:
+        if case in self._beside:
             return self._of_kernels.rounds
         return self._sparse.rounds if case.probe in irregular.PROBES else self._effort.rounds
 
     def _how(self, case: Case) -> Visit:
-        if case.probe in self._kernel_names:
-            return self._of_kernels.visit
         return self._sparse.visit if case.probe in irregular.PROBES else Visit(self._effort.samples)

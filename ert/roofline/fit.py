@@ -276,7 +276,12 @@ def _point(measurement: Measurement) -> IntensityPoint:
 
 def curve_measurements(team: Team, measured: Iterable[Measurement]) -> list[Measurement]:
     """Return the measurements that make up a team's bandwidth curve, small working sets first."""
-    chosen = [m for m in measured if m.sound and m.case.team == team and m.case.probe == "memory" and not m.case.level]
+    chosen = [
+        m
+        for m in measured
+        # Without bytes only in foreign files.
+        if m.sound and m.case.team == team and m.case.probe == "memory" and not m.case.level and m.case.working_set > 0
+    ]
     return sorted(chosen, key=lambda m: m.case.working_set)
 
 
