@@ -13,7 +13,7 @@ from ert.measure.visits import Listener, Recorder, Visits, describe
 from ert.roofline.caches import cache_capacities
 from ert.roofline.fit import curve_measurements, fit, rates
 from ert.roofline.levels import find_plateaus
-from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
+from ert.roofline.model import Case, Condition, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
 
 PREPASS = Visit(samples=1, target=2e-3)
 """A choice needs no more than to be seldom wrong by much: short samples, several times in turn."""
@@ -72,6 +72,8 @@ class Campaign:
         What an interrupted sweep measured already.
     notes : sequence of str
         Stored with the result.
+    conditions : sequence of Condition
+        The machine at the start; stored with the result.
     absent : sequence of (str, str)
         What cannot be measured here, and what it would need; stored with the result.
     widths : mapping of str to sequence of int, optional
@@ -103,6 +105,7 @@ class Campaign:
         listener: Listener,
         earlier: Sequence[Measurement] = (),
         notes: Sequence[str] = (),
+        conditions: Sequence[Condition] = (),
         absent: Sequence[tuple[str, str]] = (),
         widths: Mapping[str, Sequence[int]] | None = None,
         expected_seconds: float = 0.0,
@@ -123,7 +126,7 @@ class Campaign:
         self._absent = tuple(absent)
         self._earlier = {measurement.case: measurement for measurement in earlier}
         self._visits = Visits(instrument, recorder, listener, elapsed, self._earlier, expected_seconds)
-        self._notes = tuple(notes)
+        self._notes, self._conditions = tuple(notes), tuple(conditions)
         self._scaling = dict(scaling or {})
         self._sparse = irregular.EFFORTS[settings.effort]
         self._wish, self._kernel_memory = wish, kernel_memory
@@ -162,6 +165,7 @@ class Campaign:
             seconds=seconds,
             complete=complete,
             kernels=self._wish.kernels if self._wish else (),
+            conditions=self._conditions,
         )
 
     def _first_round(self) -> Iterator[Sequence[Case]]:
