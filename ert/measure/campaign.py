@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ert.measure import irregular, kernels, plan
-from ert.measure.plan import Settings
+from ert.measure.plan import NEAR_PEAK, Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.measure.visits import Listener, Recorder, Visits, describe
 from ert.roofline.caches import cache_capacities
@@ -17,9 +17,6 @@ from ert.roofline.model import Case, Condition, Host, Measurement, Plateau, Resu
 
 PREPASS = Visit(samples=1, target=2e-3)
 """A choice needs no more than to be seldom wrong by much: short samples, several times in turn."""
-
-NEAR_PEAK = 0.985
-"""Widths this near the best multiply-add rate count as equal to it when ceilings and the intensity sweep choose."""
 
 
 CHOICE_BYTES = 16 << 10

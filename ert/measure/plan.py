@@ -44,6 +44,10 @@ SINGLE_CHAINS = {16: 8, 32: 24}
 SPARE_REGISTERS = {16: 4, 32: 8}
 """Registers that the chains of a mix leave to operands and copies."""
 
+NEAR_PEAK = 0.985
+"""Widths this near the best multiply-add rate count as equal to it when ceilings, the intensity sweep and kernels
+choose."""
+
 ALL = "all"
 """For ``--precisions``: whatever the CPU has."""
 
