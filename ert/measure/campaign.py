@@ -7,19 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ert.measure import irregular, kernels, plan
-from ert.measure.plan import Settings
+from ert.measure.plan import NEAR_PEAK, Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.measure.visits import Listener, Recorder, Visits, describe
 from ert.roofline.caches import cache_capacities
 from ert.roofline.fit import curve_measurements, fit, rates
 from ert.roofline.levels import find_plateaus
-from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
+from ert.roofline.model import Case, Condition, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
 
 PREPASS = Visit(samples=1, target=2e-3)
 """A choice needs no more than to be seldom wrong by much: short samples, several times in turn."""
-
-NEAR_PEAK = 0.985
-"""Widths this near the best multiply-add rate count as equal to it when ceilings and the intensity sweep choose."""
 
 
 CHOICE_BYTES = 16 << 10
@@ -72,6 +69,8 @@ class Campaign:
         What an interrupted sweep measured already.
     notes : sequence of str
         Stored with the result.
+    conditions : sequence of Condition
+        The machine at the start; stored with the result.
     absent : sequence of (str, str)
         What cannot be measured here, and what it would need; stored with the result.
     widths : mapping of str to sequence of int, optional
@@ -103,6 +102,7 @@ class Campaign:
         listener: Listener,
         earlier: Sequence[Measurement] = (),
         notes: Sequence[str] = (),
+        conditions: Sequence[Condition] = (),
         absent: Sequence[tuple[str, str]] = (),
         widths: Mapping[str, Sequence[int]] | None = None,
         expected_seconds: float = 0.0,
@@ -123,7 +123,7 @@ class Campaign:
         self._absent = tuple(absent)
         self._earlier = {measurement.case: measurement for measurement in earlier}
         self._visits = Visits(instrument, recorder, listener, elapsed, self._earlier, expected_seconds)
-        self._notes = tuple(notes)
+        self._notes, self._conditions = tuple(notes), tuple(conditions)
         self._scaling = dict(scaling or {})
         self._sparse = irregular.EFFORTS[settings.effort]
         self._wish, self._kernel_memory = wish, kernel_memory
@@ -162,6 +162,7 @@ class Campaign:
             seconds=seconds,
             complete=complete,
             kernels=self._wish.kernels if self._wish else (),
+            conditions=self._conditions,
         )
 
     def _first_round(self) -> Iterator[Sequence[Case]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from ert.errors import InputError
+from ert.measure.plan import NEAR_PEAK
 from ert.measure.sampling import Visit
 from ert.measure.visits import Visits
 from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
@@ -115,13 +116,22 @@ def ground_of(roofline: Roofline, team: Team, registers: int) -> Ground:
     curve = next((curve for curve in roofline.curves if curve.team == team), None)
     plateaus = curve.plateaus if curve else ()
     roofs = [roof for roof in roofline.memory if roof.team == team]
-    peaks = [roof for roof in roofline.compute if roof.team == team and roof.headline]
+    peaks = {roof.precision: roof for roof in roofline.compute if roof.team == team and roof.headline}
+    widest = {
+        name: max(
+            roof.vector_bits
+            for roof in roofline.compute
+            if (roof.team, roof.precision, roof.instructions) == (team, name, peak.instructions)
+            and roof.rate.best >= NEAR_PEAK * peak.rate.best
+        )
+        for name, peak in peaks.items()
+    }
     return Ground(
         team,
         {roof.level: roof.working_set for roof in sorted(roofs, key=lambda roof: roof.working_set)},
         {plateau.name: int(plateau.capacity) for plateau in plateaus if plateau.capacity},
         {(roof.level, roof.mix): roof.vector_bits for roof in roofs},
-        {peak.precision: peak.vector_bits for peak in peaks},
+        widest,
         registers,
     )
 
@@ -457,7 +467,11 @@ def listed(
             level=MEMORY,
             parameters=tuple(sorted(values.items())),
         )
-        rows.append((stored(spec), case, work_of(case, LISTED_REGISTERS)))
+        try:
+            work = work_of(case, LISTED_REGISTERS)
+        except Unsuitable as error:
+            raise InputError(f"--size: {spec.name} cannot have it: {error}") from None
+        rows.append((stored(spec), case, work))
     return tuple(rows)
 
 

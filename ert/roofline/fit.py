@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from itertools import product
 from typing import Any, Literal
 
+from ert.roofline import disturbance
 from ert.roofline.caches import cache_capacities
 from ert.roofline.formulas import attainable, ridge
 from ert.roofline.irregular import EVENT_PROBES, with_irregular
@@ -74,6 +75,7 @@ def fit(results: Results) -> Roofline:
         *_high_points(points, compute, memory),
         *_moved(memory, curves),
         *_high_mixes(compute),
+        *disturbance.notes(results, compute, memory),
     ]
     roofline = Roofline(
         compute,

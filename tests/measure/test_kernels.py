@@ -243,3 +243,8 @@ def test_a_request_carries_what_sizes_may_depend_on() -> None:
     assert (request.precision, request.threads, request.bytes) == ("fp32", 4, 4 * LEVELS["DRAM"])
     assert request.capacities == CAPACITIES
     assert (request.vector_bits, request.registers) == (512, 32)
+
+
+def test_a_size_that_a_listed_kernel_cannot_have_is_an_input_error() -> None:
+    with pytest.raises(InputError, match=r"--size: stream_copy cannot have it: n is 1000; .* the next is 1024"):
+        kernels.listed([kernel("stream_copy")], "fp64", {"n": 1000}, MIB)
