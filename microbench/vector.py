@@ -128,6 +128,14 @@ class Emitter:
         """Return the square root of the operand."""
         return self._intrinsic("sqrt", operand)
 
+    def larger(self, value: Any, bound: Any) -> Any:
+        """Return the larger of two, of which none may be NaN: then one instruction does it everywhere."""
+        return self._intrinsic("maxnum", value, bound, flags=("nnan",))
+
+    def smaller(self, value: Any, bound: Any) -> Any:
+        """Return the smaller of two, of which none may be NaN."""
+        return self._intrinsic("minnum", value, bound, flags=("nnan",))
+
     def dot(self, extension: Extension, accumulator: Any, x: Any, a: Any) -> Any:
         """Return accumulator + x . a by the instruction of an extension; x and a are bits of any type."""
         if extension.intrinsic:
@@ -174,13 +182,13 @@ class Emitter:
         function = ir.FunctionType(self.type, [self.type])
         return self.builder.call(ir.InlineAsm(function, "", f"={self._sink},0", side_effect=True), [value])
 
-    def _intrinsic(self, name: str, *arguments: Any) -> Any:
+    def _intrinsic(self, name: str, *arguments: Any, flags: tuple[str, ...] = ()) -> Any:
         function = cgutils.get_or_insert_function(
             self.builder.module,
             ir.FunctionType(self.type, [self.type] * len(arguments)),
             f"llvm.{name}.{self._suffix}",
         )
-        return self.builder.call(function, arguments)
+        return self.builder.call(function, arguments, fastmath=flags)
 
     def _at(self, pointer: Any, offset: int) -> Any:
         return self.builder.gep(pointer, [ir.Constant(_I64, offset)], source_etype=_I8)

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,10 +69,12 @@ class Applications:
         Vector registers that code can name.
     family : str
         Of the CPU, for its assembly.
+    fma : bool
+        Whether a multiply-add is one instruction.
     """
 
-    def __init__(self, threads: Threads, registers: int, family: str) -> None:
-        self._threads, self._registers, self._family = threads, registers, family
+    def __init__(self, threads: Threads, registers: int, family: str, fma: bool = True) -> None:
+        self._threads, self._registers, self._family, self._fma = threads, registers, family, fma
         self._tasks: dict[Case, Task] = {}
         self._made: dict[tuple[str, str, int], _Made] = {}
         self._shared = Arena(0)
@@ -84,13 +86,13 @@ class Applications:
 
     def describe(self, case: Case) -> tuple[Work, Code]:
         """Build what runs the case; return its work and the verdict on its code."""
-        spec, problem = kernel(case.probe), problem_of(case, self._registers)
+        spec, problem = kernel(case.probe), self._problem(case)
         work = work_of(case, self._registers)
         return work, self._make(case, spec, self._task(case, spec, problem)).code
 
     def open(self, case: Case) -> None:
         """Lay the data of a case."""
-        spec, problem = kernel(case.probe), problem_of(case, self._registers)
+        spec, problem = kernel(case.probe), self._problem(case)
         task = self._task(case, spec, problem)
         state = _Open(case, task, self._make(case, spec, task))
         self._state = None
@@ -160,6 +162,9 @@ class Applications:
 
     # ------------------------------------------------------------------------------------------------- data
 
+    def _problem(self, case: Case) -> Problem:
+        return replace(problem_of(case, self._registers), fma=self._fma)
+
     def _task(self, case: Case, spec: Spec, problem: Problem) -> Task:
         if case not in self._tasks:
             self._tasks[case] = spec.task(problem)
@@ -204,7 +209,7 @@ class Applications:
         if key not in self._made:
             began = time.perf_counter()
             with signals_held():
-                self._made[key] = self._compile(task, problem_of(case, self._registers))
+                self._made[key] = self._compile(task, self._problem(case))
             self.compiling += time.perf_counter() - began
         made = self._made[key]
         if isinstance(task, Library):

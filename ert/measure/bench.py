@@ -78,7 +78,7 @@ class Bench:
         self._open: _Open | None = None
         self._arenas = dict(arenas)
         self._threads = Threads(arenas)
-        self._applications = Applications(self._threads, self.registers, self._family)
+        self._applications = Applications(self._threads, self.registers, self._family, self.fma)
         self._compiling = self._measuring = 0.0
         self.pinned = self._threads.pinned
         """Whether every thread could be bound to its CPU."""

@@ -68,6 +68,8 @@ class Problem:
         Vector registers that code can name.
     seed : int
         Of random data.
+    fma : bool
+        Whether a multiply-add is one instruction.
     """
 
     precision: str
@@ -76,6 +78,7 @@ class Problem:
     vector_bits: int = 128
     registers: int = 16
     seed: int = 1
+    fma: bool = True
 
     @property
     def dtype(self) -> Any:

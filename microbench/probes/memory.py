@@ -11,7 +11,7 @@ from microbench import catalog
 from microbench.assembly import Counts
 from microbench.catalog import STEP_BYTES, Mix
 from microbench.loop import Loop
-from microbench.probes.probe import ADDEND, MULTIPLIER, Chains, differs, fill_constant, fill_ramp, ramp
+from microbench.probes.probe import ADDEND, MULTIPLIER, Chains, differs, fill_block, fill_constant, ramp
 from microbench.team import Worker
 from microbench.vector import Emitter
 
@@ -39,7 +39,7 @@ class Memory:
             fill_constant(worker, length, "fp64", MULTIPLIER)
             return
         for array, offset in enumerate(offsets):
-            fill_ramp(worker, offset, length, array)
+            fill_block(worker, offset, length, ramp(array))
 
     def check(self, worker: Worker, length: int, trips: int) -> str:
         """Check the array that was stored to; of a load-only stream, that it was left alone."""

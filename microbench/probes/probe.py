@@ -99,16 +99,16 @@ def ramp(array: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     return 1 + array / 4 + (1 + np.arange(_BLOCK // 8)) / 4096
 
 
-def fill_ramp(worker: Worker, offset: int, length: int, array: int) -> None:
-    """Fill one array with its ramp."""
-    view = worker.arena.view(offset, length, np.float64)
-    whole = len(view) // len(ramp(array)) * len(ramp(array))
-    view[:whole].reshape(-1, len(ramp(array)))[:] = ramp(array)
-    view[whole:] = ramp(array)[: len(view) - whole]
+def fill_block(worker: Worker, offset: int, length: int, block: np.ndarray[Any, np.dtype[Any]]) -> None:
+    """Fill one array with a block again and again."""
+    view = worker.arena.view(offset, length, block.dtype)
+    whole = len(view) // len(block) * len(block)
+    view[:whole].reshape(-1, len(block))[:] = block
+    view[whole:] = block[: len(view) - whole]
     worker.content = None
 
 
-def differs(worker: Worker, offset: int, length: int, expected: np.ndarray[Any, np.dtype[np.float64]]) -> str:
+def differs(worker: Worker, offset: int, length: int, expected: np.ndarray[Any, np.dtype[Any]]) -> str:
     """Compare an array with the repeated 4 KiB `expected`; one sentence if it differs, else ``""``."""
     assert expected.nbytes == _BLOCK
     blocks = -(-length // _BLOCK)
@@ -118,8 +118,8 @@ def differs(worker: Worker, offset: int, length: int, expected: np.ndarray[Any, 
         chosen = sorted({round(index * (blocks - 1) / (CHECK_BLOCKS - 1)) for index in range(CHECK_BLOCKS)})
     for block in chosen:
         size = min(_BLOCK, length - block * _BLOCK)
-        found = worker.arena.view(offset + block * _BLOCK, size, np.float64)
+        found = worker.arena.view(offset + block * _BLOCK, size, expected.dtype)
         if not np.array_equal(found, expected[: len(found)]):
             where = int(np.argmax(found != expected[: len(found)]))
-            return f"element {block * (_BLOCK // 8) + where} holds {found[where]!r} instead of {expected[where]!r}"
+            return f"element {block * len(expected) + where} holds {found[where]!r} instead of {expected[where]!r}"
     return ""

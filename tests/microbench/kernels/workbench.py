@@ -15,12 +15,13 @@ from ert.roofline.model import Case, Code, Team, Work
 from microbench import confirm
 from microbench.kernels.kernel import Array, Integer, Part, Problem, Program, Spec
 from microbench.team import Team as Threads
+from microbench.team import Worker
 
 
 def problem(precision: str, sizes: Mapping[str, int | str], threads: int = 1) -> Problem:
     """A problem for this CPU's vectors."""
     found, _ = confirm.host()
-    return Problem(precision, sizes, threads, max(found.vector_bits), found.registers)
+    return Problem(precision, sizes, threads, max(found.vector_bits), found.registers, fma=found.fma)
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Workbench:
         self._cpus = tuple(usable[:2])
         found, _ = confirm.host()
         self._threads = Threads(dict.fromkeys(self._cpus, 1 << 16))
-        self._applications = Applications(self._threads, found.registers, found.family)
+        self._applications = Applications(self._threads, found.registers, found.family, found.fma)
 
     @property
     def most_threads(self) -> int:
@@ -59,8 +60,12 @@ class Workbench:
         *,
         passes: int = 2,
         spoil: Spoiler | None = None,
+        damage: Callable[[Worker], None] | None = None,
     ) -> Outcome:
-        """Run a kernel; `spoil` then damages the arrays of the last part, and it is checked again."""
+        """Run a kernel; then the last part is damaged, a program's arrays by `spoil`, a stream's memory by `damage`.
+
+        Then it is checked again.
+        """
         threads = min(threads, self.most_threads)
         bits = max(confirm.host()[0].vector_bits)
         team = Team("all" if threads > 1 else "one", self._cpus[:threads], threads)
@@ -72,6 +77,9 @@ class Workbench:
         verdict, spoilt = applications.check(case), ""
         if spoil is not None:
             spoil(applications.views(case)[threads - 1])
+            spoilt = applications.check(case)
+        if damage is not None:
+            self._threads.each(team.cpus[-1:], damage)
             spoilt = applications.check(case)
         applications.settle()
         return Outcome(work, code, verdict, spoilt)
