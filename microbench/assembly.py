@@ -68,7 +68,8 @@ _X86_SCALAR = re.compile(r"^v?(?:mov|add|sub|mul|div|sqrt|f\w+)s([sdh])$")
 _X86_COPIES = re.compile(r"^v?mov(?:[au]p[sd]|dq[au](?:8|16|32|64)?|s[sd]|[dq])$")
 _X86_STACK = re.compile(r"^(?:push|pop)[a-z]?$")
 _X86_STACK_ONLY = re.compile(r"\(%rsp\b")
-_X86_STACK_OR_FRAME = re.compile(r"\(%r[sb]p\b")
+# With an index it is no frame pointer: what is spilled lies at fixed places of the stack.
+_X86_STACK_OR_FRAME = re.compile(r"\(%(?:rsp\b|rbp\))")
 _X86_JUMPS = re.compile(r"^j[a-z]+$")
 _ELEMENT_BITS = {"s": 32, "d": 64, "h": 16}
 

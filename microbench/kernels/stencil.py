@@ -44,8 +44,8 @@ TOGETHER = {2: 8, 3: 4}
 """Rows, or planes, that the blocked kernels do at a time. Of 8 rows, 10 are loaded and not 24, which leaves the lines
 between L1 and L2 to what comes from memory; more planes would be more streams than cores prefetch."""
 
-GRANULES = 8
-"""A side is made a multiple of something where that takes less than an eighth of it away."""
+GRANULES = 4
+"""A side is made a multiple of something where that takes less than a quarter of it away."""
 
 NUMBERS = {1: "two", 2: "four", 3: "six"}
 
