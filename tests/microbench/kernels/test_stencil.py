@@ -127,7 +127,7 @@ def test_a_fit_uses_the_bytes_and_not_more(name: str, threads: int) -> None:
 
 @pytest.mark.parametrize("sizes", [{"n": 64, "block": 0, "steps": 4}, {"n": 64, "block": 16, "steps": 1}])
 def test_sizes_that_mean_nothing_are_told(sizes: dict[str, int | str]) -> None:
-    with pytest.raises(ValueError, match="is needed|are needed"):
+    with pytest.raises(ValueError, match="is needed"):
         kernel("jacobi_1d_blocked").task(problem("fp64", sizes))
 
 
