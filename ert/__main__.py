@@ -14,6 +14,9 @@ COMMANDS = {
     "kernels": "run application kernels under the roofs of a sweep",
     "report": "print what a result says, as text, JSON or CSV",
     "plot": "draw the figures of one or several results again",
+    "validate": "hold a result against the machine's data sheet",
+    "compare": "put results and machine sheets side by side, with ratios",
+    "predict": "say what a workload can reach on machines, and which is better",
 }
 """Each is the module ``ert.<name>`` with a ``main(arguments) -> int``."""
 

@@ -21,7 +21,7 @@ from ert.measure.visits import Visits
 from ert.records.journal import begin
 from ert.records.places import Paths, ensure_writable, results_in
 from ert.records.store import load, save
-from ert.roofline.fit import fit
+from ert.roofline.fit import describe, fit
 from ert.roofline.model import Case, Results, Roofline, Seconds, Team, Toolchain
 from ert.show.units import parse_size
 from ert.show.words import listed, plural
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ert.measure.bench import Bench
-    from microbench.kernels.kernel import Spec
 
 DESCRIPTION = """\
 Run application kernels (STREAM, vectors, dense and sparse algebra, stencils, convolution, FFT,
@@ -94,8 +93,8 @@ def _parser() -> door.Parser:
 
 
 def _with_matrix(
-    options: Namespace, specs: Sequence[Spec], sizes: dict[str, int | str]
-) -> tuple[tuple[Spec, ...], dict[str, int | str]]:
+    options: Namespace, specs: Sequence[kernels.Spec], sizes: dict[str, int | str]
+) -> tuple[tuple[kernels.Spec, ...], dict[str, int | str]]:
     """Let the sparse kernels work on the matrix of a file."""
     if sizes:
         raise InputError("--matrix brings its size with it; leave out --size")
@@ -106,7 +105,7 @@ def _with_matrix(
     return sparse, kernels.matrix_of(options.matrix)
 
 
-def _list(specs: Sequence[Spec], precisions: Sequence[str], sizes: dict[str, int | str]) -> int:
+def _list(specs: Sequence[kernels.Spec], precisions: Sequence[str], sizes: dict[str, int | str]) -> int:
     from ert.show.catalogue import listing
 
     rows = kernels.listed(specs, precisions[0] if precisions else "fp64", sizes, LISTED_BYTES)
@@ -154,10 +153,11 @@ class Run:
             f"{plural(len(self._wish.specs), 'kernel')} in {plural(len(cases), 'case')} under the roofs of the sweep "
             f"of {self._sweep.started}, about {seconds:.0f} s."
         )
-        earlier = {m.case: m for m in self._sweep.measurements if m.case in set(beside.values())}
+        roofs = {roof for case in cases for roof in beside[case]}
+        earlier = {m.case: m for m in self._sweep.measurements if m.case in roofs}
         header = self._header(tools, {*cases, *earlier}, absent)
         show = progress()
-        with Bench(_arenas(self._teams, beside.values())) as bench:
+        with Bench(_arenas(self._teams, roofs)) as bench:
             paths, journal = begin(self._out, machine_slug(self._host), header)
             visits = Visits(bench, journal, show, lambda: time.monotonic() - began, earlier, seconds)
 
@@ -229,7 +229,11 @@ class Run:
 
         roofline = fit(results)
         lines = sections(place(results, roofline), roofline, shutil.get_terminal_size((80, 24)).columns)
-        door.say("\n".join([*lines, "", f"{'result':8} {paths.json}"]))
+        names = {kernel.name for kernel in results.kernels}
+        wrong = [
+            f"{describe(m)}: left out, {m.error}" for m in results.measurements if m.error and m.case.probe in names
+        ]
+        door.say("\n".join([*lines, *wrong, "", f"{'result':8} {paths.json}"]))
         if self._draw:
             from ert.show import figures
 

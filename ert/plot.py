@@ -17,8 +17,12 @@ DESCRIPTION = "Draw the figures of a stored sweep again, or the roofs of several
 EPILOG = """\
 Without -o the figures lie beside the first RESULT: of one result as NAME.roofline.png and .svg,
 NAME.levels.png and .svg, NAME.latency.png and .svg where latencies were measured, and
-NAME.scaling.png and .svg where bandwidth was measured with more than two numbers of threads;
-of several as NAME.overlay.png and .svg, where NAME is its name without .json."""
+NAME.scaling.png and .svg where bandwidth was measured with more than two numbers of threads,
+and where application kernels were measured NAME.kernels.png and .svg (the kernels under the
+roofs) and NAME.efficiency.png and .svg (where effort pays), of the largest team of threads;
+those of another team have its name behind, as in NAME.kernels-one.png.
+Of several they are NAME.overlay.png and .svg: roofs alone, without kernels. NAME is the name
+of the first RESULT without .json."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -39,6 +43,11 @@ def main(arguments: Sequence[str]) -> int:
         rooflines = [
             _only(path, roofline, options.team, options.threads)
             for path, roofline in zip(options.results, rooflines, strict=True)
+        ]
+        # What is fitted stays; of the measurements only kernels are still to be drawn.
+        results = [
+            replace(result, measurements=tuple(m for m in result.measurements if m.case.team in roofline.teams))
+            for result, roofline in zip(results, rooflines, strict=True)
         ]
     for path in _draw(options.results, results, rooflines, precisions, options.output):
         print(f"wrote {path}")
@@ -133,15 +142,15 @@ def _title(results: Sequence[Results]) -> str:
 
 def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
     """Name each result by its CPU; with its time, or its file, where that would name two alike."""
+    from ert.show.words import minute, told_apart
+
     cpus = [result.host.name for result in results]
     started = [result.started.replace("T", " ").removesuffix("Z") for result in results]
-    minutes = [text[: len("2026-11-29 22:45")] for text in started]
-    files = [path.name for path in paths]
-    for details in (None, minutes, started, files, paths):
-        names = cpus if details is None else [f"{cpu}, {detail}" for cpu, detail in zip(cpus, details, strict=True)]
-        if len(set(names)) == len(names):
-            return names
-    raise InputError(f"the same result is named twice: {', '.join(map(str, paths))}")
+    minutes = [minute(result.started) for result in results]
+    names = told_apart(cpus, minutes, started, [path.name for path in paths], paths)
+    if names is None:
+        raise InputError(f"the same result is named twice: {', '.join(map(str, paths))}")
+    return names
 
 
 if __name__ == "__main__":

@@ -118,7 +118,11 @@ class SyntheticMachine:
     def kernel_seconds(self, case: Case, work: Work) -> float:
         """Time of one pass of an application kernel: the roofline's, at `kernel_share` of what is attainable."""
         height = next(value for name, value, _ in self.levels if name == case.level)
-        least = work.traffic_bytes(case.level) / (height * self.mix_factor.get(case.mix, 1.0))
+        mix = catalog.mix(case.mix)
+        height *= self.mix_factor.get(case.mix, 1.0)
+        if case.level != "L1":
+            height *= (mix.reads + mix.writes + mix.allocates) / (mix.reads + mix.writes)
+        least = work.traffic_bytes(case.level) / height
         return max(work.flop / self.peaks[case.precision], least) / case.team.threads / self.kernel_share
 
     def describe(self, case: Case) -> tuple[Work, Code]:

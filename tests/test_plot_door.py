@@ -6,13 +6,17 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ert.errors import InputError
 from ert.plot import main
+from ert.records.store import load, save
+from ert.roofline.model import Team
 from ert.show import figures
+from tests import factories
 
 ARCHIVED = Path(__file__).parent / "data" / "results-v1.json"
 
@@ -48,6 +52,30 @@ def test_both_figures_lie_beside_the_result(result: Path, capsys: pytest.Capture
         [result.name, *(Path(w).name for w in written)]
     )
     assert result.read_bytes() == ARCHIVED.read_bytes()
+
+
+def test_kernels_are_drawn_of_the_team_and_the_precisions_that_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The roofs are those of the archived sweep, the kernels are planted under them."""
+    swept = load(ARCHIVED)
+    team = swept.measurements[0].case.team
+    planted = factories.kernel_results(most=20)
+    kernels = [
+        replace(measurement, case=replace(measurement.case, team=each))
+        for measurement in planted.measurements
+        for each in (team, Team("other", (7,), 1))
+    ]
+    path = tmp_path / "a.json"
+    save(replace(swept, measurements=(*swept.measurements, *kernels), kernels=planted.kernels), path)
+
+    def written(*options: str) -> list[str]:
+        assert main([str(path), *options]) == 0
+        return [line.split(".")[-2] for line in capsys.readouterr().out.splitlines() if line.endswith(".svg")]
+
+    assert written()[2:] == ["kernels", "efficiency", "kernels-other"]
+    assert written("--team", team.name)[2:] == ["kernels", "efficiency"]
+    assert written("--precision", "fp32") == ["roofline", "levels"]
 
 
 def test_one_file_can_be_asked_for(result: Path, tmp_path: Path) -> None:

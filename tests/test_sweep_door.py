@@ -90,8 +90,8 @@ def test_a_sweep_prints_its_summary_and_leaves_result_and_figures(
     (folder,) = Path("results").iterdir()
     assert folder.name == "synthetic-2c"
     suffixes = sorted(path.name.split(".", 1)[1] for path in folder.iterdir())
-    charts = ("latency", "levels", "roofline")
-    assert suffixes == ["json", *(f"{chart}.{kind}" for chart in charts for kind in ("png", "svg"))]
+    charts = ("efficiency", "kernels", "latency", "levels", "roofline")
+    assert suffixes == sorted(["json", *(f"{chart}.{kind}" for chart in charts for kind in ("png", "svg"))])
     said = capsys.readouterr().out
     assert "Synthetic CPU" in said
     assert "fp64 fma" in said
@@ -417,7 +417,14 @@ def test_the_real_machine_is_measured(tmp_path: Path) -> None:
     (path,) = tmp_path.glob("*/*.json")
     results = load(path)
     assert results.complete
-    assert all(m.code.verified for m in results.measurements), [m.code for m in results.measurements]
+    names = {kernel.name for kernel in results.kernels}
+    roofs, kernels = (
+        [m for m in results.measurements if (m.case.probe in names) == wanted] for wanted in (False, True)
+    )
+    assert all(m.code.verified for m in roofs), [m.code for m in roofs]
+    assert kernels
+    assert all(m.code.status in ("verified", "compiled", "library") for m in kernels), [m.code for m in kernels]
+    assert not [m.error for m in results.measurements if m.error]
     assert not any(m.error for m in results.measurements), [m.error for m in results.measurements if m.error]
     assert {m.case.team.cpus for m in results.measurements} == {(cpu,)}
     assert json.loads(path.read_text())["schema"] == 1

@@ -39,6 +39,13 @@ IDLE_STEP, IDLE_LIMIT = 0.01, 2.0
 up spinning after 2**26 cycles by default, about 0.03 s (its THREAD_TIMEOUT)."""
 
 
+WITHOUT_MODEL = {
+    "compiled loops": "made by the compiler from ordinary loops, so there is no model to compare it with",
+    "explicit vectors": "its vectors are written out, but how many instructions they take differs from CPU to CPU",
+}
+"""Why code of a kernel is told and not verified."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Made:
     machinecode: Machinecode | None
@@ -217,7 +224,7 @@ class Applications:
                 return _Made(None, Code("library", task.describe()))
         return made
 
-    def _compile(self, task: Task, problem: Problem) -> _Made:
+    def _compile(self, spec: Spec, task: Task, problem: Problem) -> _Made:
         if isinstance(task, Library):
             return _Made(None, Code("library"))
         if isinstance(task, Stream):
@@ -228,8 +235,7 @@ class Applications:
             machinecode = compile_program(task, problem)
             if task.expects is None:
                 found = assembly.survey(machinecode.assembly, self._family)
-                text = "made by the compiler from ordinary loops, so there is no model to compare it with"
-                return _Made(machinecode, Code("compiled", text, _counts(found)))
+                return _Made(machinecode, Code("compiled", WITHOUT_MODEL[spec.implementation], _counts(found)))
             found, reason = assembly.contains(machinecode.assembly, task.expects, self._family)
             expected = task.expects
         status: CodeStatus = "verified" if not reason else ("mismatch" if machinecode.assembly else "unseen")

@@ -129,7 +129,7 @@ class Campaign:
         self._wish, self._kernel_memory = wish, kernel_memory
         self._of_kernels = kernels.EFFORTS[settings.effort]
         self._later: Sequence[Case] = ()
-        self._beside: Mapping[Case, Case] = {}
+        self._beside: kernels.Beside = {}
         self._kernel_names = {spec.name for spec in wish.specs} if wish else set()
 
     # ------------------------------------------------------------------------------------------- the whole
@@ -264,10 +264,10 @@ class Campaign:
     def _ceilings(self, chosen: Chosen) -> Iterator[Sequence[Case]]:
         """Visit what lies under the compute roofs and beside them: other instructions, mixes, and few chains.
 
-        Mixes are measured by every team. The others belong to a core and not to how many there are, so the smallest
+        Mixes are measured by every team. Most others belong to a core and not to how many there are, so the smallest
         team stands for all.
         """
-        least = min(self._teams, key=lambda team: team.threads)
+        least, most = (choose(self._teams, key=lambda team: team.threads) for choose in (min, max))
         for precision in self._widths:
             near = self._near_peak(precision)
             bits = max(near)
@@ -275,7 +275,10 @@ class Campaign:
                 chains = plan.DOT_CHAINS[self._registers]
             else:
                 chains = chosen.accumulators.get(bits, min(chosen.accumulators.values()))
-                yield self._round(0, plan.instruction_cases(least, precision, bits, chains, self._registers, self._fma))
+                singles = plan.instruction_cases(least, precision, bits, chains, self._registers, self._fma)
+                yield self._round(0, singles)
+                # Additions and multiplications alone are roofs of kernels too, so all threads do them as well.
+                yield self._round(0, plan.with_team(singles, most, ("add", "mul")) if most != least else ())
             yield self._round(0, plan.chain_cases(least, precision, bits, chains, self._effort.chains, self._fma))
             if self._fma and not plan.is_dot(precision):
                 for width in near if self._effort.every_width else [bits]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 from ert.errors import InputError
 from ert.measure.sampling import Visit
 from ert.measure.visits import Visits
-from ert.roofline.applies import memory_roof, works_of_mixes
-from ert.roofline.model import MEMORY, Case, Implementation, Kernel, Limit, Results, Roofline, Team, Work
-from microbench.kernels import registry
-from microbench.kernels.kernel import PRECISIONS, Problem, Request, Spec, Unsuitable
+from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
+from ert.roofline.model import MEMORY, Case, ComputeRoof, Implementation, Kernel, Limit, Results, Roofline, Team, Work
+from microbench.kernels import matrices, registry
+from microbench.kernels.kernel import NOTHING, PRECISIONS, Problem, Request, Unsuitable
+from microbench.kernels.kernel import Spec as Spec
 
 NONE, SOME, EVERY = "none", "representative", "all"
 """For the settings: which kernels a sweep runs."""
@@ -31,6 +33,9 @@ MEBI = 1 << 20
 LARGEST_COUNT = 10**16
 """FLOP or bytes of a pass above this are refused: on one core it would take days."""
 
+
+LISTED_BITS, LISTED_REGISTERS = 256, 16
+"""The CPU that a listing without a machine is for, where padding or blocks depend on it: one with AVX2."""
 
 EXPECTED_CASE, EXPECTED_VISIT = 0.3, 0.2
 """Seconds for the code of a case and for a visit, only to say how long it will take."""
@@ -258,7 +263,11 @@ def cases(
     return tuple(found), tuple(absent.items())
 
 
-def tour(visits: Visits, chosen: Sequence[Case], effort: str, beside: Mapping[Case, Case], first: int) -> None:
+Beside = Mapping[Case, tuple[Case, ...]]
+"""For each kernel the measurements of the roofs that apply to it."""
+
+
+def tour(visits: Visits, chosen: Sequence[Case], effort: str, beside: Beside, first: int) -> None:
     """Visit many kernels: in groups that share their data, all rounds of a group before the next, libraries last.
 
     Parameters
@@ -269,37 +278,46 @@ def tour(visits: Visits, chosen: Sequence[Case], effort: str, beside: Mapping[Ca
         The kernels.
     effort : str
         Name in :data:`EFFORTS`.
-    beside : mapping of Case to Case
-        For each kernel the measurement of the memory roof that applies to it. It is sampled once more beside the
-        kernel: a machine may be faster now than when the sweep was taken, and a roof is its best sample.
+    beside : mapping of Case to tuple of Case
+        For each kernel the measurements of the roofs that apply to it. They are sampled again beside the kernel: a
+        machine may be faster now than when the sweep was taken, and a roof is its best sample.
     first : int
         Number of the first round that these roofs have not been visited in.
     """
     how = EFFORTS[effort]
     for group in groups(chosen):
-        roofs = dict.fromkeys(beside[case] for case in group if case in beside)
+        roofs = dict.fromkeys(roof for case in group for roof in beside[case])
         for number in range(how.rounds):
             visits.round(first + number, roofs, lambda case: how.visit)
             visits.round(number, group, lambda case: how.visit)
 
 
-def beside(chosen: Iterable[Case], results: Results, roofline: Roofline, registers: int) -> dict[Case, Case]:
-    """Return for each kernel case that of the memory roof which applies to it, where there is one."""
+def beside(chosen: Iterable[Case], results: Results, roofline: Roofline, registers: int) -> Beside:
+    """Return for each kernel case those of the compute and the memory roof that apply to it, as far as measured."""
     works = works_of_mixes(results.measurements)
-    measured = {
+    of_memory = {
         (m.case.team, m.case.level, m.case.mix): m.case for m in results.measurements if m.case.probe == "memory"
     }
+    of_compute = {_arithmetic(m.case): m.case for m in results.measurements if m.case.probe == "compute"}
     found = {}
     for case in chosen:
-        roof = memory_roof(work_of(case, registers), case.mix, case.team, case.level, roofline.memory, works)
-        if roof is not None:
-            found[case] = measured[roof.team, roof.level, roof.mix]
+        work = work_of(case, registers)
+        facts = stored(registry.kernel(case.probe))
+        slope = memory_roof(work, case.mix, case.team, case.level, roofline.memory, works)
+        peak = compute_roof(facts, case.team, case.precision, roofline.compute) if work.flop else None
+        roofs = [of_memory[slope.team, slope.level, slope.mix]] if slope else []
+        found[case] = (*roofs, *([of_compute[_arithmetic(peak)]] if peak else []))
     return found
 
 
-def steps(chosen: Sequence[Case], beside: Mapping[Case, Case], effort: str) -> int:
+def _arithmetic(what: Case | ComputeRoof) -> tuple[object, ...]:
+    return what.team, what.precision, what.instructions, what.vector_bits, what.accumulators
+
+
+def steps(chosen: Sequence[Case], beside: Beside, effort: str) -> int:
     """Return how many visits a tour has; a roof that applies to several groups has its rounds once."""
-    return EFFORTS[effort].rounds * (len(chosen) + len(set(beside.values())))
+    roofs = {roof for case in chosen for roof in beside[case]}
+    return EFFORTS[effort].rounds * (len(chosen) + len(roofs))
 
 
 def groups(chosen: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
@@ -358,12 +376,13 @@ def work_of(case: Case, registers: int) -> Work:
         allocate_bytes=tally.allocate,
         compulsory_bytes=tally.compulsory,
         level_bytes=((case.level, tally.traffic),) if case.level else (),
+        events=tally.gathered,
     )
 
 
 def stored(spec: Spec) -> Kernel:
     """Return a kernel as it is stored with results."""
-    traffic = str(spec.traffic) if spec.traffic is not None else f"{spec.read} + {spec.written} + {spec.allocate}"
+    streamed = " + ".join(str(part) for part in (spec.read, spec.written, spec.allocate) if part != NOTHING)
     return Kernel(
         name=spec.name,
         family=spec.family,
@@ -373,7 +392,7 @@ def stored(spec: Spec) -> Kernel:
         read=str(spec.read),
         written=str(spec.written),
         compulsory=str(spec.compulsory),
-        traffic=traffic,
+        traffic=str(spec.traffic) if spec.traffic is not None else streamed,
         source=spec.source,
         instructions=spec.instructions,
         mix=spec.mix,
@@ -383,6 +402,17 @@ def stored(spec: Spec) -> Kernel:
         rung=spec.rung,
         notes=spec.notes,
     )
+
+
+def matrix_of(path: Path) -> dict[str, int | str]:
+    """Return the sizes that stand for the matrix in a Matrix Market file; InputError if it cannot be used."""
+    from microbench.kernels.marketfile import MatrixError
+
+    try:
+        name = matrices.use_file(path)
+    except MatrixError as error:
+        raise InputError(str(error)) from None
+    return {MATRIX: name, "n": matrices.rows_of_file(name)}
 
 
 def listed(
@@ -403,9 +433,17 @@ def listed(
     """
     rows = []
     for spec in specs:
-        values = {**spec.fit(Request(precision, total_bytes)), **_chosen_sizes(spec, given)}
-        case = Case(spec.name, Team("one", (0,), 1), precision, level=MEMORY, parameters=tuple(sorted(values.items())))
-        rows.append((stored(spec), case, work_of(case, 16)))
+        request = Request(precision, total_bytes, vector_bits=LISTED_BITS, registers=LISTED_REGISTERS)
+        values = {**spec.fit(request), **_chosen_sizes(spec, given)}
+        case = Case(
+            spec.name,
+            Team("one", (0,), 1),
+            precision,
+            vector_bits=LISTED_BITS,
+            level=MEMORY,
+            parameters=tuple(sorted(values.items())),
+        )
+        rows.append((stored(spec), case, work_of(case, LISTED_REGISTERS)))
     return tuple(rows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from ert.errors import InputError
 from ert.measure.host import format_cpu_list, physical_order
@@ -430,6 +430,13 @@ def instruction_cases(
             Case("compute", team, precision, kind.name, vector_bits=bits, accumulators=number) for number in numbers
         ]
     return tuple(cases)
+
+
+def with_team(cases: Iterable[Case], team: Team, instructions: Sequence[str]) -> tuple[Case, ...]:
+    """Return those of the cases that do one of these instructions in many chains, with another team."""
+    return tuple(
+        replace(case, team=team) for case in cases if case.instructions in instructions and case.accumulators > 1
+    )
 
 
 def chain_cases(

@@ -25,3 +25,13 @@ def ridge(peak: float, bandwidth: float) -> float:
     if bandwidth <= 0:
         raise ValueError(f"a bandwidth must be positive: {bandwidth} byte/s")
     return peak / bandwidth
+
+
+def in_flight(bandwidth: float, latency: float) -> float:
+    """Return the bytes that must be outstanding to reach `bandwidth` (byte/s) at `latency` seconds: Little's law.
+
+    J. D. C. Little, "A proof for the queuing formula L = lambda W", Operations Research 9(3), 1961.
+    """
+    if bandwidth < 0 or latency < 0:
+        raise ValueError(f"bandwidth and latency cannot be negative: {bandwidth} byte/s, {latency} s")
+    return bandwidth * latency

@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from ert.roofline.caches import cache_capacities
+from ert.roofline.formulas import in_flight
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import (
     MEMORY,
@@ -280,7 +281,7 @@ def _concurrency(memory: Iterable[MemoryRoof], access: Iterable[RandomAccess]) -
                 team=best.team,
                 bandwidth=bandwidth,
                 latency=latency,
-                needed=bandwidth * latency,
+                needed=in_flight(bandwidth, latency),
                 reached=best.in_flight * best.line_bytes,
                 chains=best.chains,
             )

@@ -83,3 +83,8 @@ class Placement:
         """The problem in a few words: ``"n 2048"``, ``"laplacian_2d n 4194304"``; text is its own name."""
         parts = (str(value) if isinstance(value, str) else f"{name} {value}" for name, value in self.case.parameters)
         return " ".join(parts)
+
+    @property
+    def label(self) -> str:
+        """Name it among all others of its team: ``"gemv n 4096 fp64 DRAM"``."""
+        return " ".join(filter(None, (self.kernel.name, self.size, self.case.precision, self.level)))

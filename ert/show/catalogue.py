@@ -46,7 +46,7 @@ def _kernel(kernel: Kernel, case: Case, work: Work, width: int) -> str:
     facts: list[str] = [kernel.implementation]
     if kernel.ladder:
         facts.append(f"rung {kernel.rung} of {kernel.ladder}")
-    lines = [f"{kernel.name}: {kernel.title} ({', '.join(facts)})"]
+    lines = textwrap.wrap(f"{kernel.name}: {kernel.title} ({', '.join(facts)})", width, subsequent_indent="  ")
     nominal = ", nominal" if kernel.nominal else ""
     lines += _count("FLOP" + nominal, kernel.flop, _flop(work.flop), width)
     lines += _count("loaded", kernel.read, size(work.read_bytes), width)
@@ -55,14 +55,13 @@ def _kernel(kernel: Kernel, case: Case, work: Work, width: int) -> str:
     lines += _count("traffic", kernel.traffic, size(traffic), width)
     intensity = f"{_per_byte(work.flop, traffic)} of traffic in {MEMORY}, {_per_byte(work.flop, work.program_bytes)}"
     lines += _wrapped(f"FLOP/byte   {intensity} of program bytes, {case.precision}, {sizes}", width)
-    if kernel.notes:
-        lines += _wrapped(kernel.notes, width)
+    lines += [line for text in (kernel.notes, kernel.source) if text for line in _wrapped(text, width)]
     return "\n".join(lines)
 
 
 def _count(name: str, formula: str, value: str, width: int) -> list[str]:
     line = f"  {name:<{NAME}}{formula:<{FORMULA}} {value:>12}"
-    if len(line) <= width:
+    if len(formula) <= FORMULA and len(line) <= width:
         return [line]
     return [*_wrapped(f"{name:<{NAME}}{formula}", width), f"{value:>{min(width, NAME + FORMULA + 15)}}"]
 

@@ -19,6 +19,12 @@ from ert.roofline.model import (
     Scaling,
 )
 from ert.show import units
+from ert.show.layout import (
+    new_figure,
+    panel_margins,
+    put_footnote,
+    put_title,
+)
 from ert.show.pen import (
     BLUE,
     FEWEST_SCALED,
@@ -34,10 +40,6 @@ from ert.show.pen import (
     decimal_ticks,
     drawing_style,
     level_colour,
-    new_figure,
-    panel_margins,
-    put_footnote,
-    put_title,
     size_ticks,
 )
 from ert.show.words import levels, plural

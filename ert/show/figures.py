@@ -10,21 +10,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ert.errors import InputError
+from ert.roofline.clocks import clock_hz
+from ert.roofline.machine import largest_team
 from ert.roofline.model import (
     Results,
     Roofline,
 )
+from ert.roofline.place import place
 from ert.show import units
 from ert.show.curves import latency_figure, levels_figure, scaling_figure
+from ert.show.efficiency import efficiency_figure
+from ert.show.kernel_chart import kernel_figure
 from ert.show.pen import FEWEST_SCALED, drawing_style
 from ert.show.roofs import roofline_figure
-from ert.show.words import clock_hz
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
     "described",
+    "efficiency_figure",
+    "kernel_figure",
     "latency_figure",
     "levels_figure",
     "roofline_figure",
@@ -54,7 +60,9 @@ def write(
 ) -> list[Path]:
     """Draw the figures of one result as ``<stem>.<kind>.{png,svg}``.
 
-    The kinds are ``roofline``, ``levels``, ``latency`` and ``scaling`` (with more than two numbers of threads).
+    The kinds are ``roofline``, ``levels``, ``latency`` and ``scaling`` (with more than two numbers of threads); with
+    application kernels also ``kernels`` and ``efficiency`` of the largest team that ran any, and ``kernels-one`` and so
+    on of each other team by its name.
 
     Parameters
     ----------
@@ -63,7 +71,7 @@ def write(
     stem : Path
         Folder and beginning of the names.
     team, precisions
-        As for :func:`roofline_figure`.
+        As for :func:`roofline_figure`; kernels of other teams and precisions are left out too.
 
     Returns
     -------
@@ -88,14 +96,35 @@ def write(
         figures["latency"] = latency_figure(roofline, results.host, note)
     if any(len(scaling.points) > FEWEST_SCALED for scaling in roofline.scaling):
         figures["scaling"] = scaling_figure(roofline, results.host, note)
+    figures.update(_kernels(results, roofline, team, precisions, note))
     if not figures:
-        raise InputError("nothing to draw: the result holds no roof and no bandwidth curve")
+        raise InputError("nothing to draw: the result holds no roof, no bandwidth curve and no kernel")
     paths = []
     for kind, figure in figures.items():
         both = [stem.with_name(f"{stem.name}.{kind}{suffix}") for suffix in (".png", ".svg")]
         save(figure, *both)
         paths += both
     return paths
+
+
+def _kernels(
+    results: Results, roofline: Roofline, team: str | None, precisions: Sequence[str] | None, note: str
+) -> dict[str, Figure]:
+    """Draw the application kernels, if there are any."""
+    placed = [
+        placement
+        for placement in place(results, roofline)
+        if (team is None or placement.case.team.name == team)
+        and (precisions is None or placement.case.precision in precisions)
+    ]
+    teams = list(dict.fromkeys(placement.case.team for placement in placed))
+    figures: dict[str, Figure] = {}
+    for each in sorted(teams, key=lambda each: each != largest_team(teams)):
+        suffix = "" if each == largest_team(teams) else f"-{each.name}"
+        figures[f"kernels{suffix}"] = kernel_figure(placed, roofline, each, results.host.name, note)
+        if any(placement.headroom is not None for placement in placed if placement.case.team == each):
+            figures[f"efficiency{suffix}"] = efficiency_figure(placed, each, results.host.name, note)
+    return figures
 
 
 def described(results: Results, roofline: Roofline) -> str:

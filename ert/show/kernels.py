@@ -15,8 +15,8 @@ NAME = 19
 """Width of the names; the columns beside them make it 80 characters."""
 
 COLUMNS = (
-    ("level", 5), ("level", 6), ("L1", 7), ("FLOP/s", 8), ("B/s", 7), ("comp.", 6), ("mem.", 6), ("effic.", 7),
-    ("bound", 8), ("", 1),
+    ("level", 5), ("level", 6), ("L1", 7), ("FLOP/s", 8), ("B/s", 7), ("comp.", 6), ("mem.", 6), ("eff.", 6),
+    ("bound", 8), ("", 2),
 )  # fmt: skip
 """Titles and widths; the last is the grade."""
 
@@ -76,7 +76,7 @@ def _table(placements: Sequence[Placement], team: Team, precision: str) -> list[
     """Return one row a kernel, by family."""
     title = f"  {team.label}{', ' + precision if precision else ''}"
     lines = [
-        f"{title:<{NAME + 5}}{'FLOP/byte at':>13}{'':>15}{'share of roof':>14}",
+        f"{title:<{NAME + 5}}{'FLOP/byte at':>13}{'':>15}{'share of roof':>13}",
         _columns("  kernel", [name for name, _ in COLUMNS]),
     ]
     for family in _families(placements):
@@ -125,7 +125,7 @@ def _row(placement: Placement, name: str) -> str:
 
 def _columns(title: str, cells: Sequence[str]) -> str:
     """Put a row together; a name that is too long gets a line of its own."""
-    row = "".join(f" {cell:>{width - 1}}" for cell, (_, width) in zip(cells, COLUMNS, strict=True))
+    row = "".join(f" {cell:>{width - 1}}" for cell, (_, width) in zip(cells, COLUMNS, strict=True)).rstrip()
     # Without a blank it would run into the figures.
     return f"{title}\n{'':<{NAME}}{row}" if len(title) >= NAME else f"{title:<{NAME}}{row}"
 
@@ -151,7 +151,7 @@ def _legend(placements: Sequence[Placement], width: int) -> list[str]:
         "FLOP/byte: by modelled traffic at the level of the data, by program bytes at L1. B/s: modelled traffic.",
         "Shares of the compute roof of the same precision, threads and arithmetic, and of the memory roof of the level "
         "for the nearest access mix.",
-        f"Efficiency: the rate as part of what both roofs allow; under {HALF * 100:g} % a kernel is bound by neither. "
+        f"Efficiency (eff.): the rate as part of what both roofs allow; under {HALF * 100:g} % neither is the bound.",
         "The last column is the grade.",
     ]
     if any(placement.kernel.nominal for placement in placements):

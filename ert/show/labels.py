@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
-Point = tuple[float, float]
+from ert.show.boxes import Box, Point, cross, nearest, turn
 
 PADDING = 2.0
 """Pixels kept free on every side of a label, so that two do not read as one; text saved at another resolution is not
@@ -17,7 +16,7 @@ LINE_COST = 0.5
 few times its height before it covers a line."""
 
 MARK_COST = 20.0
-"""Cost of a mark (a measured point) under a label."""
+"""Cost of a mark (a measured point) under a label, or of another's mark under a leader."""
 
 ROWS, ROW_COST = 5, 45.0
 """How far from its line a label may stand in its own heights, and what each costs: it is hard to see what it names."""
@@ -31,77 +30,26 @@ RINGS = 3
 OUTSIDE_COST = 15.0
 """Cost of sticking out over the end of the line."""
 
+FREE_RINGS, FREE_DIRECTIONS = (0.0, 5.0, 12.0, 20.0, 30.0, 42.0, 56.0, 72.0, 90.0, 110.0, 135.0, 165.0, 200.0), 24
+"""Pixels by which a label that has a leader may step back from its mark, and to how many sides."""
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A rectangle of pixels, rotated about its centre.
+FREE_SHARPNESS = 1.4
+"""How soon a label beside its mark stands wholly to one side of it as the direction turns away from the vertical."""
 
-    Attributes
-    ----------
-    x, y : float
-        Centre.
-    width, height : float
-        Size before the rotation.
-    angle : float
-        Degrees, counter-clockwise.
-    """
+LEADER_WEIGHT = 4.0
+"""How much worse than another line a leader is under a label or another leader: it would seem to lead there."""
 
-    x: float
-    y: float
-    width: float
-    height: float
-    angle: float = 0.0
+CROSSING_COST = 40.0
+"""Cost of two leaders that cross."""
 
-    def corners(self) -> tuple[Point, Point, Point, Point]:
-        """Return the corners, counter-clockwise from the lower left of the unrotated box."""
-        cos, sin = _turn(self.angle)
-        half, tall = self.width / 2, self.height / 2
-        around = ((-half, -tall), (half, -tall), (half, tall), (-half, tall))
-        a, b, c, d = ((self.x + u * cos - v * sin, self.y + u * sin + v * cos) for u, v in around)
-        return a, b, c, d
+CROWD = 40.0
+"""Marks nearer than this, in pixels, or than the width of the label contend for room: the most crowded come first."""
 
-    def grown(self, margin: float) -> Box:
-        """Return the box with `margin` more pixels on every side."""
-        return Box(self.x, self.y, self.width + 2 * margin, self.height + 2 * margin, self.angle)
+MARK_GAP = 8.0
+"""Pixels from the centre of a mark to a label beside it."""
 
-    def overlaps(self, other: Box) -> bool:
-        """Whether two boxes share a point, by the separating axes of two convex shapes."""
-        reach = math.hypot(self.width, self.height) + math.hypot(other.width, other.height)
-        if 2 * math.hypot(self.x - other.x, self.y - other.y) > reach:
-            return False
-        mine, theirs = self.corners(), other.corners()
-        for angle in {self.angle, other.angle}:
-            for cos, sin in (_turn(angle), _turn(angle + 90.0)):
-                first = [x * cos + y * sin for x, y in mine]
-                second = [x * cos + y * sin for x, y in theirs]
-                if max(first) < min(second) or max(second) < min(first):
-                    return False
-        return True
-
-    def covers(self, point: Point) -> bool:
-        """Whether a point lies inside."""
-        u, v = self._own(point)
-        return abs(u) <= self.width / 2 and abs(v) <= self.height / 2
-
-    def crossed(self, start: Point, end: Point) -> float:
-        """Return the pixels of a straight line that lie inside (Liang and Barsky's clipping, 1984)."""
-        (u, v), (u_end, v_end) = self._own(start), self._own(end)
-        du, dv = u_end - u, v_end - v
-        enter, leave = 0.0, 1.0
-        for origin, step, half in ((u, du, self.width / 2), (v, dv, self.height / 2)):
-            if step == 0.0:
-                if abs(origin) > half:
-                    return 0.0
-                continue
-            near, far = sorted(((-half - origin) / step, (half - origin) / step))
-            enter, leave = max(enter, near), min(leave, far)
-        return math.hypot(du, dv) * max(0.0, leave - enter)
-
-    def _own(self, point: Point) -> Point:
-        """Return a point in the box's own axes."""
-        cos, sin = _turn(self.angle)
-        dx, dy = point[0] - self.x, point[1] - self.y
-        return dx * cos + dy * sin, dy * cos - dx * sin
+ATTEMPTS = 5
+"""How often the labels of all marks are placed anew, first the one that found no room before."""
 
 
 class Room:
@@ -118,6 +66,8 @@ class Room:
         self._taken: list[Box] = []
         self._lines: list[tuple[Point, Point, float]] = []
         self._marks: list[Point] = []
+        self._solid: list[Box] = []
+        self._leaders: list[tuple[Point, Point]] = []
 
     def take(self, box: Box) -> None:
         """Keep a box free of labels."""
@@ -127,11 +77,17 @@ class Room:
         """Add a line that labels had better not cover; `weight` says how much better."""
         self._lines.append((start, end, weight))
 
+    def solid(self, box: Box) -> None:
+        """Add a mark that labels must not cover, but leaders may."""
+        self._solid.append(box)
+
     def mark(self, point: Point) -> None:
         """Add a mark that labels had better not cover."""
         self._marks.append(point)
 
-    def place(self, candidates: Iterable[tuple[float, Box]], limit: float = math.inf) -> Box | None:
+    def place(
+        self, candidates: Iterable[tuple[float, Box]], limit: float = math.inf, anchor: Point | None = None
+    ) -> Box | None:
         """Take the cheapest place for a label.
 
         Parameters
@@ -140,6 +96,8 @@ class Room:
             Places and what each costs in itself: pixels of distance from where the label would best be.
         limit : float
             Places that cost more are not taken.
+        anchor : (float, float), optional
+            The mark that a leader goes to from the label: nothing that is taken may lie between.
 
         Returns
         -------
@@ -151,15 +109,75 @@ class Room:
             if own >= limit:
                 break
             padded = box.grown(PADDING)
-            if not self._inside(padded) or any(padded.overlaps(other) for other in self._taken):
+            if not self._inside(padded) or any(map(padded.overlaps, self._taken)):
+                continue
+            if any(map(padded.overlaps, self._solid)):
+                continue
+            if anchor and not self._free(anchor, nearest(box, anchor)):
                 continue
             cost = own + MARK_COST * sum(padded.covers(mark) for mark in self._marks)
             cost += LINE_COST * sum(padded.crossed(start, end) * weight for start, end, weight in self._lines)
+            cost += LINE_COST * LEADER_WEIGHT * sum(padded.crossed(start, end) for start, end in self._leaders)
+            if anchor:
+                end = nearest(box, anchor)
+                cost += CROSSING_COST * sum(cross(anchor, end, *line) for line in self._leaders)
+                cost += MARK_COST * sum(
+                    solid.crossed(anchor, end) > 0 and not solid.covers(anchor) for solid in self._solid
+                )
             if cost < limit:
                 best, limit = box, cost
         if best is not None:
             self._taken.append(best.grown(PADDING))
         return best
+
+    def round_marks(self, labels: Sequence[tuple[Point, float, float]], *, anywhere: bool = False) -> list[Box | None]:
+        """Take a place for each of many labels round their marks, or for as many of them as there is room.
+
+        Parameters
+        ----------
+        labels : sequence of ((float, float), float, float)
+            The mark, which the leader goes to, and width and height of its label.
+        anywhere : bool
+            Whether labels without room near their marks take any, though their leaders then cross what stands between.
+
+        Returns
+        -------
+        list of Box or None
+            In the order of the labels; None for one without room.
+        """
+        crowd = [sum(math.dist(mark, other) < max(width, CROWD) for other, _, _ in labels) for mark, width, _ in labels]
+        order = sorted(range(len(labels)), key=lambda i: -crowd[i])
+        found: list[Box | None] = [None] * len(labels)
+        for _ in range(ATTEMPTS):
+            for i in order:
+                self._leave(labels[i][0], found[i])
+                found[i] = None
+            for i in order:
+                found[i] = self._lead(*labels[i])
+            if None not in found:
+                break
+            order.sort(key=lambda i: found[i] is not None)
+        for i in order:
+            # The first ones did not know where the last would stand.
+            self._leave(labels[i][0], found[i])
+            found[i] = self._lead(*labels[i])
+        if anywhere:
+            for i, (mark, width, height) in enumerate(labels):
+                found[i] = found[i] or self.place(self.anywhere(mark, width, height))
+        return found
+
+    def _lead(self, mark: Point, width: float, height: float) -> Box | None:
+        """Take the cheapest place for a label that has a leader to its mark."""
+        box = self.place(freely(mark, width, height, MARK_GAP), anchor=mark)
+        if box is not None:
+            self._leaders.append((mark, nearest(box, mark)))
+        return box
+
+    def _leave(self, mark: Point, box: Box | None) -> None:
+        """Give up the place of a label that has a leader."""
+        if box is not None:
+            self._taken.remove(box.grown(PADDING))
+            self._leaders.remove((mark, nearest(box, mark)))
 
     def anywhere(self, near: Point, width: float, height: float) -> list[tuple[float, Box]]:
         """Return upright places all over the chart, cheaper the nearer they are to a point."""
@@ -171,6 +189,10 @@ class Room:
                 x = left + (column + 1.1) * width / 2
                 places.append((math.dist(near, (x, y)), Box(x, y, width, height)))
         return places
+
+    def _free(self, anchor: Point, end: Point) -> bool:
+        """Whether a leader crosses nothing that is taken."""
+        return not any(box.crossed(anchor, end) > 0 for box in self._taken)
 
     def _inside(self, box: Box) -> bool:
         left, bottom, right, top = self._frame
@@ -210,7 +232,7 @@ def along(
     """
     length = math.dist(start, end)
     angle = math.degrees(math.atan2(end[1] - start[1], end[0] - start[0]))
-    cos, sin = _turn(angle)
+    cos, sin = turn(angle)
     places = []
     spare = length - width
     # A label may stick out at the far end by half of itself, and one that is longer than its line also at the near end.
@@ -245,6 +267,16 @@ def around(point: Point, width: float, height: float, gap: float) -> list[tuple[
     return places
 
 
-def _turn(degrees: float) -> tuple[float, float]:
-    angle = math.radians(degrees)
-    return math.cos(angle), math.sin(angle)
+def freely(point: Point, width: float, height: float, gap: float) -> list[tuple[float, Box]]:
+    """Return places for a label round a mark at growing distances on all sides, to the right first."""
+    x, y = point
+    places = []
+    for back in FREE_RINGS:
+        for i in range(FREE_DIRECTIONS):
+            cos, sin = turn(360.0 * i / FREE_DIRECTIONS)
+            aside, above = (max(-1.0, min(1.0, FREE_SHARPNESS * part)) for part in (cos, sin))
+            box = Box(
+                x + (gap + back) * cos + aside * width / 2, y + (gap + back) * sin + above * height / 2, width, height
+            )
+            places.append((back + 2.0 * (1.0 - cos) + (1.0 if sin > 0 else 0.0), box))
+    return places

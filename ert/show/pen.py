@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from ert.show import units
-from ert.show.labels import ROWS, Box, Point, Room, along, around
+from ert.show.boxes import Box, Point, nearest
+from ert.show.labels import ROWS, Room, along, around
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 GIGA = 1e9
@@ -40,6 +39,9 @@ LABEL_POINTS, SMALL_POINTS, TITLE_POINTS = 10.0, 9.0, 14.0
 
 COVER_POINTS = 1.0
 """How far the white ground of a label reaches beyond it: less than the distance that labels keep from each other."""
+
+LEADER_PIXELS = 18.0
+"""A label further from its point than this needs a line to it."""
 
 PIXELS_AN_INCH = 100
 """Resolution at which labels are placed; what is saved keeps the proportions."""
@@ -78,14 +80,6 @@ TICK_DIGITS = ((6.0, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)), (300.0, (1.0, 2.
 
 FEWEST_SCALED = 2
 """Numbers of threads that make a sentence and no chart."""
-
-EDGE, LEFT_INCHES, BELOW_INCHES, PANEL_TITLE_INCHES, GAP_INCHES = 0.2, 0.75, 0.6, 0.4, 0.1
-"""Inches: free border, axes with numbers and names, title of a panel, space below the main title without one."""
-
-LINE_HEIGHT = 1.25
-
-TITLE_CHARACTERS_AN_INCH, NOTE_CHARACTERS_AN_INCH = 8.0, 14.3
-"""How many fit beside each other, rather fewer: fonts are proportional."""
 
 
 def level_colour(level: str) -> str:
@@ -140,6 +134,33 @@ class Pen:
         """Draw one marker."""
         self._axes.plot([place[0]], [place[1]], linestyle="none", gid=name or None, **look)
         self._room.mark(self._pixels(place))
+
+    def point(self, place: Point, *, name: str, **look: Any) -> None:
+        """Draw one marker that no label may cover."""
+        self._axes.plot([place[0]], [place[1]], linestyle="none", gid=name, **look)
+        side = look["markersize"] * PIXELS_AN_INCH / 72
+        self._room.solid(Box(*self._pixels(place), side, side))
+
+    def name_points(self, labels: Sequence[tuple[Point, str, str, str]], *, anywhere: bool = False) -> bool:
+        """Write a small label beside each of many points, with a leader where it stands back; False if not all fit.
+
+        A label is the place of its point, its text, its name and its colour; `anywhere` as for the room.
+        """
+        sizes = [self._measure(text, SMALL_POINTS) for _, text, _, _ in labels]
+        pixels = [self._pixels(place) for place, _, _, _ in labels]
+        boxes = self._room.round_marks(
+            [(mark, *size) for mark, size in zip(pixels, sizes, strict=True)], anywhere=anywhere
+        )
+        for (place, text, name, colour), mark, box in zip(labels, pixels, boxes, strict=True):
+            if box is None:
+                continue
+            end = nearest(box, mark)
+            if math.dist(mark, end) > LEADER_PIXELS:
+                x, y = self._axes.transData.inverted().transform(end)
+                look: dict[str, Any] = {"color": colour, "linewidth": 0.6, "alpha": 0.7, "zorder": 4}
+                self._axes.plot([place[0], x], [place[1], y], gid=f"leader {name}", **look)
+            self._write(text, box, f"label {name}", colour, SMALL_POINTS)
+        return None not in boxes
 
     def legend(self, proxies: Sequence[Line2D], where: Literal["lower left", "lower right"]) -> None:
         """Draw the legend, and keep its place free."""
@@ -224,51 +245,6 @@ def colours_in_turn(colours: Sequence[str]) -> Iterator[str]:
 def _renderer(axes: Axes) -> Any:
     canvas: Any = axes.figure.canvas  # matplotlib's hints know only the base class, which cannot draw
     return canvas.get_renderer()
-
-
-def new_figure(size: tuple[float, float]) -> Figure:
-    """Return an empty figure of that many inches, on a canvas that needs no display."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size)
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def put_title(figure: Figure, text: str) -> None:
-    """Write the title at the top left, on as many lines as it takes."""
-    width = figure.get_figwidth()
-    lines = textwrap.wrap(text, int(width * TITLE_CHARACTERS_AN_INCH))
-    figure.text(
-        EDGE / width, 1 - EDGE / figure.get_figheight(), "\n".join(lines), fontsize=TITLE_POINTS, fontweight="bold",
-        color=INK, ha="left", va="top", gid="title",
-    )  # fmt: skip
-
-
-def put_footnote(figure: Figure, text: str) -> None:
-    """Write what a reader must know of the picture at its foot, wrapped to its width."""
-    width = figure.get_figwidth()
-    room = int((width - 2 * EDGE) * NOTE_CHARACTERS_AN_INCH)
-    lines = [line for paragraph in text.splitlines() for line in textwrap.wrap(paragraph, room, break_on_hyphens=False)]
-    figure.text(
-        EDGE / width, EDGE / figure.get_figheight(), "\n".join(lines), fontsize=SMALL_POINTS, color=SOFT,
-        ha="left", va="bottom", gid="footnote",
-    )  # fmt: skip
-
-
-def panel_margins(figure: Figure, panels: int = 1) -> dict[str, float]:
-    """Return the place of the axes, between what the title and the footnote need."""
-    width, height = figure.get_size_inches()
-    lines = {text.get_gid(): text.get_text().count("\n") + 1 for text in figure.texts}
-    below = EDGE + lines["footnote"] * SMALL_POINTS * LINE_HEIGHT / 72 + BELOW_INCHES
-    above = EDGE + lines["title"] * TITLE_POINTS * LINE_HEIGHT / 72 + (PANEL_TITLE_INCHES if panels > 1 else GAP_INCHES)
-    return {
-        "left": (EDGE + LEFT_INCHES) / width,
-        "right": 1 - EDGE / width,
-        "bottom": below / height,
-        "top": 1 - above / height,
-    }
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ert.errors import InputError
 from ert.roofline.fit import PURE
+from ert.roofline.machine import largest_team
 from ert.roofline.model import (
     ComputeRoof,
     IntensityPoint,
@@ -17,7 +18,9 @@ from ert.roofline.model import (
     Team,
 )
 from ert.show import units
-from ert.show.labels import Point
+from ert.show.layout import new_figure, panel_margins, put_footnote, put_title
+from ert.show.lines import Bounds, Lines, peaks_of, slopes_of
+from ert.show.parts import Mark, distribution, draw, label, with_room
 from ert.show.pen import (
     GIGA,
     INK,
@@ -25,18 +28,12 @@ from ert.show.pen import (
     SIZE,
     SMALL_POINTS,
     SOFT,
-    Pen,
     colours_in_turn,
     darker,
-    decimal_ticks,
     drawing_style,
     level_colour,
-    new_figure,
-    panel_margins,
-    put_footnote,
-    put_title,
 )
-from ert.show.words import largest_team, levels, listed, operation, plural, width_words
+from ert.show.words import levels, listed, operation, plural, width_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +41,9 @@ if TYPE_CHECKING:
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 """One a precision, in the order of the roofline."""
+
+HEIGHTS: Mapping[bool, dict[str, Any]] = {False: {}, True: {"height_ratios": (5.0, 1.0)}}
+"""Of the chart, and of the distribution of a workload below it."""
 
 WIDE = (13.0, 6.8)
 """Inches of a chart, and of two beside or over each other: both fill a slide."""
@@ -72,6 +72,10 @@ LARGEST_MARK, SMALLEST_MARK = 8.5, 4.5
 SLOPE_SHOWN, ROOF_SHOWN = 18.0, 25.0
 """How far the chart reaches left of the first ridge point and right of the last, as factors: room for labels."""
 
+INTENSITY = "Arithmetic intensity (FLOP/byte)"
+
+PROMISED_DASHES = (0, (4.5, 2))
+
 MOST_APART = 6.0
 """Panels whose highest roofs are further apart have scales of their own: with one scale, all of the lower one's roofs
 would be pressed together."""
@@ -84,6 +88,8 @@ def roofline_figure(
     precisions: Sequence[str] | None = None,
     title: str = "",
     partial: Collection[str] = (),
+    promised: Mapping[str, str] | None = None,
+    marks: Sequence[Mark] = (),
     footnote: str = "",
 ) -> Figure:
     """Draw the roofline chart of one machine, or of several over each other.
@@ -105,6 +111,10 @@ def roofline_figure(
         names each.
     partial : collection of str
         Which of several are of interrupted sweeps; the legend and the footnote say so.
+    promised : mapping of str to str
+        Machines that were not measured, whose roofs are dashed -> what the legend says of them instead of the threads.
+    marks : sequence of Mark
+        Parts of a workload, on the machines' roofs.
     footnote : str
         What else is written below the chart: date, clock.
 
@@ -135,22 +145,29 @@ def roofline_figure(
         also = f" Also measured (--precision): {listed(hidden)}." if hidden else ""
         also += f" {_PARTIAL}" if partial else ""
         put_footnote(figure, f"{_COUNTED_ROOFS if several else _COUNTED}{also}\n{footnote}")
-        bounds = _bounds(panels, chosen)
+        bounds = [with_room(each, marks) for each in _bounds(panels, chosen)]
         alike = len(set(bounds)) == 1
-        rows = figure.subplots(1, len(panels), squeeze=False)
-        figure.subplots_adjust(**panel_margins(figure, len(panels)), wspace=0.05 if alike else 0.13)
+        rows = figure.subplots(2 if marks else 1, len(panels), squeeze=False, sharex="col", **HEIGHTS[bool(marks)])
+        figure.subplots_adjust(**panel_margins(figure, len(panels)), wspace=0.05 if alike else 0.13, hspace=0.06)
         for column, (axes, parts) in enumerate(zip(rows[0], panels, strict=True)):
             chart = _Chart(axes, chosen, bounds[column])
             for name, roofline, workers in parts:
-                chart.draw(roofline, workers, colours[name] if several else "")
+                chart.draw(roofline, workers, colours[name] if several else "", dashed=name in (promised or {}))
+            draw(axes, chart.pen, marks, colours if several else {})
             if column == len(panels) - 1:
-                chart.legend(everything, colours if several else {}, partial)
+                chart.legend(everything, colours if several else {}, partial, promised or {})
             for name, roofline, workers in parts:
                 chart.label(roofline, workers, colours[name] if several else "")
+            label(chart.pen, marks)
             if column == 0:
                 axes.set_ylabel(f"Performance ({', '.join(f'G{unit}/s' for unit in counted)})")
             elif alike:
                 axes.tick_params(labelleft=False)
+            if marks:
+                axes.set_xlabel("")
+                axes.tick_params(labelbottom=False)
+                distribution(rows[1][column], marks, colours if several else {})
+                rows[1][column].set_xlabel(INTENSITY)
             if len(panels) > 1:
                 axes.set_title(parts[0][2].label, loc="left", fontsize=12.0, color=INK)
     return figure
@@ -158,9 +175,6 @@ def roofline_figure(
 
 Part = tuple[str, Roofline, Team]
 """A machine's name, its roofline and the team that is drawn of it."""
-
-Bounds = tuple[float, float, float, float]
-"""Left, right in FLOP/byte and bottom, top in FLOP/s."""
 
 
 def _panels(rooflines: Sequence[tuple[str, Roofline]], team: str | None) -> list[list[Part]]:
@@ -237,8 +251,8 @@ def _bounds(panels: Sequence[Sequence[Part]], precisions: Sequence[str]) -> list
 def _limits(part: Part, precisions: Sequence[str]) -> tuple[float, float, float, float, float]:
     """Return of one machine: smallest and largest intensity, slowest slope, lowest point, highest peak."""
     _, roofline, team = part
-    peaks = [roof.rate.best for roof in _peaks(roofline, team, precisions)]
-    slopes = [roof.rate.best for roof in _slopes(roofline, team)]
+    peaks = [roof.rate.best for roof in peaks_of(roofline, team, precisions)]
+    slopes = [roof.rate.best for roof in slopes_of(roofline, team)]
     # With one kind of roof alone, the other is taken to meet it at 1 FLOP/byte.
     peaks, slopes = peaks or slopes[:1], slopes or peaks[:1]
     if not peaks:
@@ -285,17 +299,6 @@ def _ceilings(roofline: Roofline, team: Team, precisions: Sequence[str]) -> list
     return sorted(found, key=lambda roof: -roof.rate.best)
 
 
-def _peaks(roofline: Roofline, team: Team, precisions: Sequence[str]) -> list[ComputeRoof]:
-    """Return the headline compute roofs, highest first."""
-    found = [roof for roof in roofline.compute if roof.headline and roof.team == team and roof.precision in precisions]
-    return sorted(found, key=lambda roof: -roof.rate.best)
-
-
-def _slopes(roofline: Roofline, team: Team) -> list[MemoryRoof]:
-    """Return the headline memory roofs, fastest first."""
-    return sorted((r for r in roofline.memory if r.headline and r.team == team), key=lambda roof: -roof.rate.best)
-
-
 def _others(roofline: Roofline) -> bool:
     """Whether there are ceilings or other access mixes to explain."""
     return not all(roof.headline for roof in roofline.compute) or not all(roof.headline for roof in roofline.memory)
@@ -319,18 +322,15 @@ class _Chart:
     """One panel of the roofline chart."""
 
     def __init__(self, axes: Axes, precisions: Sequence[str], bounds: Bounds) -> None:
-        left, right, bottom, top = bounds
-        axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom / GIGA, top / GIGA))
-        axes.set_xlabel("Arithmetic intensity (FLOP/byte)")
-        decimal_ticks(axes.xaxis, left, right)
-        decimal_ticks(axes.yaxis, bottom / GIGA, top / GIGA)
+        self._lines = Lines(axes, bounds)
+        axes.set_xlabel(INTENSITY)
         self._axes, self._precisions = axes, precisions
-        self._left, self._right = left, right
-        self._pen = Pen(axes)
+        self.pen = self._lines.pen
 
-    def draw(self, roofline: Roofline, team: Team, colour: str) -> None:
+    def draw(self, roofline: Roofline, team: Team, colour: str, *, dashed: bool = False) -> None:
         """Draw the lines and marks of one machine; `colour` is the machine's where several are drawn."""
-        peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
+        look: dict[str, Any] = {"linewidth": 2.4, "linestyle": PROMISED_DASHES if dashed else "-"}
+        peaks, slopes = peaks_of(roofline, team, self._precisions), slopes_of(roofline, team)
         mixes = [] if colour else _above(roofline, team, self._precisions)
         top = _top(peaks, slopes, mixes)
         steepest = slopes[0].rate.best if slopes else 0.0
@@ -338,26 +338,32 @@ class _Chart:
             self._ceilings(roofline, team, steepest)
             self._mixes(roofline, team, slopes, top)
         for mix in mixes:
-            self._level(mix, steepest, f"above {mix.name}", color=INK, linewidth=1.2, linestyle=ABOVE_DASHES)
+            self._lines.level(mix, steepest, f"above {mix.name}", color=INK, linewidth=1.2, linestyle=ABOVE_DASHES)
         for slope in slopes:
-            self._slope(slope, top, f"roof {slope.name}", color=colour or level_colour(slope.level), linewidth=2.4)
+            self._lines.slope(slope, top, f"roof {slope.name}", color=colour or level_colour(slope.level), **look)
         for peak in peaks:
-            self._level(peak, steepest, f"roof {peak.name}", color=colour or INK, linewidth=2.4)
+            self._lines.level(peak, steepest, f"roof {peak.name}", color=colour or INK, **look)
         if not colour:
             self._measured(roofline, team)
         for ridge in self._ridges(roofline, team):
             place = (ridge.intensity, ridge.compute.rate.best / GIGA)
             look = {"color": colour or level_colour(ridge.memory.level), "markerfacecolor": "white", "zorder": 6}
             name = f"mark {ridge.compute.name} {ridge.memory.name}"
-            self._pen.mark(place, marker="o", markersize=5.0, name=name, **look)
+            self.pen.mark(place, marker="o", markersize=5.0, name=name, **look)
 
-    def legend(self, parts: Sequence[Part], colours: Mapping[str, str], partial: Collection[str]) -> None:
+    def legend(
+        self,
+        parts: Sequence[Part],
+        colours: Mapping[str, str],
+        partial: Collection[str],
+        promised: Mapping[str, str],
+    ) -> None:
         """Explain marks and colours in the corner that a roofline leaves empty."""
         from matplotlib.lines import Line2D
 
         proxies = [
-            Line2D([], [], color=colours[name], linewidth=2.4,
-                   label=f"{name}, {team.label}{', partial' if name in partial else ''}")
+            Line2D([], [], color=colours[name], linewidth=2.4, linestyle=PROMISED_DASHES if name in promised else "-",
+                   label=f"{name}, {promised.get(name, team.label)}{', partial' if name in partial else ''}")
             for name, _, team in parts
             if name in colours
         ]  # fmt: skip
@@ -366,7 +372,7 @@ class _Chart:
             for name in dict.fromkeys(point.precision for point in shown):
                 marker = self._marker(name)
                 proxies.append(Line2D([], [], linestyle="none", color=SOFT, marker=marker, label=f"measured, {name}"))
-            if any(_thin_load(roofline, team, _slopes(roofline, team)) for _, roofline, team in parts):
+            if any(_thin_load(roofline, team, slopes_of(roofline, team)) for _, roofline, team in parts):
                 proxies.append(Line2D([], [], color=SOFT, linewidth=1.2, linestyle=(0, (5, 2)), label="load-only roof"))
             if any(_above(roofline, team, self._precisions) for _, roofline, team in parts):
                 label = "mix faster than multiply-adds"
@@ -380,33 +386,33 @@ class _Chart:
                        label="ridge point, FLOP/byte")
             )  # fmt: skip
         if proxies:
-            self._pen.legend(proxies, "lower right")
+            self.pen.legend(proxies, "lower right")
 
     def label(self, roofline: Roofline, team: Team, colour: str) -> None:
         """Write the names and values, those with the least choice of places first."""
-        peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
+        peaks, slopes = peaks_of(roofline, team, self._precisions), slopes_of(roofline, team)
         mixes = [] if colour else _above(roofline, team, self._precisions)
         top = _top(peaks, slopes, mixes)
         steepest = slopes[0].rate.best if slopes else 0.0
         for peak in peaks:
             text = f"{peak.name}  {units.rate(peak.rate.best, operation(peak.precision))}"
-            start, end = self._level_ends(peak.rate.best, steepest)
-            self._pen.along(start, end, text, f"label {peak.name}", color=darker(colour or INK), from_end=True)
+            start, end = self._lines.level_ends(peak.rate.best, steepest)
+            self.pen.along(start, end, text, f"label {peak.name}", color=darker(colour or INK), from_end=True)
         for mix in mixes:
             text = f"{mix.precision} {mix.instructions}  {units.rate(mix.rate.best, operation(mix.precision))}"
             self._beside_its_line(mix, steepest, text, INK, BESIDE_LIMIT)
         self._label_ridges(roofline, team, colour)
         for slope in slopes:
             text = f"{slope.name}  {units.rate(slope.rate.best, 'B')}"
-            start, end = self._slope_ends(slope.rate.best, top)
+            start, end = self._lines.slope_ends(slope.rate.best, top)
             shade = darker(colour or level_colour(slope.level))
-            self._pen.along(start, end, text, f"label {slope.name}", color=shade)
+            self.pen.along(start, end, text, f"label {slope.name}", color=shade)
         if not colour:
             self._label_ceilings(roofline, team, steepest, [roof.rate.best for roof in (*peaks, *mixes)])
 
     def _ridges(self, roofline: Roofline, team: Team) -> list[RidgePoint]:
         """Return the ridge points of the roofs that are drawn."""
-        peaks, slopes = _peaks(roofline, team, self._precisions), _slopes(roofline, team)
+        peaks, slopes = peaks_of(roofline, team, self._precisions), slopes_of(roofline, team)
         return [ridge for ridge in roofline.ridges if ridge.compute in peaks and ridge.memory in slopes]
 
     def _label_ridges(self, roofline: Roofline, team: Team, colour: str) -> None:
@@ -419,31 +425,15 @@ class _Chart:
             text = (f"{ridge.memory.level} " if colour else "") + units.number(ridge.intensity)
             place = (ridge.intensity, ridge.compute.rate.best / GIGA)
             name = f"ridge {ridge.compute.name} {ridge.memory.name}"
-            if self._pen.around(place, text, name, color=darker(colour or level_colour(ridge.memory.level))):
+            if self.pen.around(place, text, name, color=darker(colour or level_colour(ridge.memory.level))):
                 labelled.append(ridge)
 
     # ------------------------------------------------------------------------------------------ lines
 
-    def _slope_ends(self, rate: float, top: float) -> tuple[Point, Point]:
-        """Return where the line of a bandwidth enters the chart and where it meets the highest roof."""
-        start = max(self._left, self._axes.get_ylim()[0] * GIGA / rate)
-        end = min(self._right, top / rate)
-        return (start, start * rate / GIGA), (end, end * rate / GIGA)
-
-    def _slope(self, roof: MemoryRoof, top: float, name: str, **look: Any) -> None:
-        self._pen.line(*self._slope_ends(roof.rate.best, top), name, **look)
-
-    def _level_ends(self, rate: float, steepest: float) -> tuple[Point, Point]:
-        """Return where the line of a peak leaves the steepest slope, and the right edge."""
-        return (rate / steepest if steepest else self._left, rate / GIGA), (self._right, rate / GIGA)
-
-    def _level(self, roof: ComputeRoof, steepest: float, name: str, **look: Any) -> None:
-        self._pen.line(*self._level_ends(roof.rate.best, steepest), name, **look)
-
     def _ceilings(self, roofline: Roofline, team: Team, steepest: float) -> None:
         for roof in _ceilings(roofline, team, self._precisions):
             if roof.rate.best > self._axes.get_ylim()[0] * GIGA:
-                self._level(roof, steepest, f"ceiling {roof.name}", color=SOFT, linewidth=0.8, alpha=0.6)
+                self._lines.level(roof, steepest, f"ceiling {roof.name}", color=SOFT, linewidth=0.8, alpha=0.6)
 
     def _mixes(self, roofline: Roofline, team: Team, slopes: Sequence[MemoryRoof], top: float) -> None:
         """Draw the other access mixes thinly, and the load-only roof that the points belong to where it is one."""
@@ -456,9 +446,11 @@ class _Chart:
             colour = level_colour(roof.level)
             if roof in loads:
                 dashes = (0, (5, 2))
-                self._slope(roof, top, f"load {roof.name}", color=colour, linewidth=1.2, linestyle=dashes, zorder=2.5)
+                self._lines.slope(
+                    roof, top, f"load {roof.name}", color=colour, linewidth=1.2, linestyle=dashes, zorder=2.5
+                )
             else:
-                self._slope(roof, top, f"mix {roof.name}", color=colour, linewidth=0.7, alpha=0.28, weight=0.1)
+                self._lines.slope(roof, top, f"mix {roof.name}", color=colour, linewidth=0.7, alpha=0.28, weight=0.1)
 
     def _measured(self, roofline: Roofline, team: Team) -> None:
         """Draw the intensity points; hollow ones have unproven code."""
@@ -467,7 +459,7 @@ class _Chart:
         shrinks = (LARGEST_MARK - SMALLEST_MARK) / max(1, len(order) - 1)
         for point in sorted(shown, key=lambda point: order.index(point.level)):
             colour = level_colour(point.level)
-            self._pen.mark(
+            self.pen.mark(
                 (point.intensity, point.flop_rate.best / GIGA),
                 marker=self._marker(point.precision),
                 # Under the compute roof the levels meet: smaller ones on larger ones leave a ring of each to see.
@@ -513,8 +505,8 @@ class _Chart:
 
     def _beside_its_line(self, roof: ComputeRoof, steepest: float, text: str, color: str, limit: float) -> bool:
         """Write a small label next to a thin line, where it cannot be taken for another line's; False without room."""
-        start, end = self._level_ends(roof.rate.best, steepest)
-        return self._pen.along(
+        start, end = self._lines.level_ends(roof.rate.best, steepest)
+        return self.pen.along(
             start, end, text, f"label {roof.name}", color=color, size=SMALL_POINTS, gap=3.0, from_end=True, rows=1,
             limit=limit,
         )  # fmt: skip

@@ -6,12 +6,13 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from ert.roofline.clocks import clock_hz
 from ert.roofline.fit import PURE
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
 from ert.roofline.place import place
 from ert.roofline.statistics import REPEATS_WITHIN, SLOW_ROUND
 from ert.show import irregular, kernels, units
-from ert.show.words import clock_hz, levels, operation, plural, ranges, width_words
+from ert.show.words import levels, operation, plural, ranges, width_words
 
 VALUE, PER_CYCLE, SPREAD, GRADE, VERIFIED = 10, 10, 7, 6, 9
 """Widths of the columns; a roof's name gets the rest. A value has room for ``"58.6 GFLOP/s"`` over two of them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ert.roofline.model import ComputeRoof, Roofline, Team
+from ert.roofline.model import ComputeRoof
 from ert.roofline.quantities import operation as operation
 from ert.roofline.quantities import width
 
@@ -25,15 +25,27 @@ def width_words(roof: ComputeRoof) -> str:
     return width(roof.vector_bits, roof.precision)
 
 
+def minute(started: str) -> str:
+    """Write a time of a sweep to the minute: ``"2026-11-29 22:45"``; what is no time stays as it is."""
+    return started[: len("2026-11-29T22:45")].replace("T", " ") if started.endswith("Z") else started
+
+
+def told_apart(names: Sequence[str], *details: Sequence[object]) -> list[str] | None:
+    """Return names that differ: those that are alike get the first detail that tells all apart; None if none does."""
+    if len(set(names)) == len(names):
+        return list(names)
+    for detail in details:
+        pairs = zip(names, detail, strict=True)
+        found = [f"{name}, {more}" if names.count(name) > 1 else name for name, more in pairs]
+        if len(set(found)) == len(found):
+            return found
+    return None
+
+
 def levels(names: Iterable[str]) -> list[str]:
     """Return levels without repetition, nearest to the core first: L1, L2, ..., then memories as they came."""
     found = list(dict.fromkeys(names))
     return sorted(found, key=lambda name: (_depth(name), found.index(name)))
-
-
-def largest_team(teams: Sequence[Team]) -> Team:
-    """Return the team that says most about the whole machine: ``"all"``, else the one with the most threads."""
-    return next((team for team in teams if team.name == "all"), max(teams, key=lambda team: team.threads))
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -45,17 +57,6 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             parts.append([number, number])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
-
-
-def clock_hz(roofline: Roofline, team: Team) -> float | None:
-    """Return the core clock in hertz that the rates of a team were made at; None where it was not measured.
-
-    The rate of a compute roof per second over its rate per cycle and core; a headline roof speaks first.
-    """
-    for roof in sorted(roofline.compute, key=lambda roof: not roof.headline):
-        if roof.team == team and roof.rate.per_cycle:
-            return roof.rate.best / (roof.rate.per_cycle * team.cores)
-    return None
 
 
 def _depth(name: str) -> int:

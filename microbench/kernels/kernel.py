@@ -299,6 +299,8 @@ class Spec:
         Bytes of the lines that ordinary stores write without having read them.
     traffic : Formula or None
         Bytes across the level that the data live in, beyond L1; None for what streams: read + written + allocate.
+    gathered : Formula
+        Single elements read through an index.
     sizes : tuple of str
         Names that a problem of it has, the first is the one that a bare ``--size N`` sets.
     fit : callable
@@ -333,6 +335,7 @@ class Spec:
     quantities: Callable[[Problem], Mapping[str, int]]
     allocate: Formula = NOTHING
     traffic: Formula | None = None
+    gathered: Formula = NOTHING
     instructions: str = ""
     mix: str = "load"
     limit: str = ""
@@ -361,12 +364,13 @@ class Spec:
             compulsory=self.compulsory(numbers),
             traffic=read + written + allocate if self.traffic is None else self.traffic(numbers),
             working_set=self.working_set(numbers),
+            gathered=self.gathered(numbers),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Exact counts of one pass over all threads, in FLOP and bytes."""
+    """Exact counts of one pass over all threads: FLOP, bytes, and elements gathered."""
 
     flop: int
     read: int
@@ -375,6 +379,7 @@ class Tally:
     compulsory: int
     traffic: int
     working_set: int
+    gathered: int
 
 
 def plain(problem: Problem) -> dict[str, int]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ert.show.labels import PADDING, Box, Room, along, around
+from ert.show.boxes import Box, cross, nearest
+from ert.show.labels import PADDING, Room, along, around, freely
 
 BOXES = st.builds(
     Box,
@@ -117,3 +119,50 @@ def test_anywhere_finds_the_last_gap() -> None:
     assert found is not None
     assert found.x > 100
     assert found.y < 40
+
+
+def test_labels_round_marks_keep_off_all_marks_and_each_other() -> None:
+    room = Room(0, 0, 600, 400)
+    marks = [(200.0 + 6.0 * i, 200.0 + 4.0 * (i % 3)) for i in range(20)]
+    for mark in marks:
+        room.solid(Box(*mark, 8, 8))
+    found = room.round_marks([(mark, 14.0, 10.0) for mark in marks])
+    boxes = [box for box in found if box is not None]
+    assert len(boxes) == len(marks)
+    for box in boxes:
+        assert not any(box.overlaps(Box(*mark, 8, 8)) for mark in marks)
+    for first, other in combinations(boxes, 2):
+        assert not first.overlaps(other)
+    for mark, box in zip(marks, boxes, strict=True):
+        end = nearest(box, mark)
+        assert not any(other.crossed(mark, end) for other in boxes if other is not box)
+
+
+def test_a_label_alone_stands_to_the_right_of_its_mark() -> None:
+    (box,) = Room(0, 0, 200, 100).round_marks([((100.0, 50.0), 40.0, 10.0)])
+    assert box is not None
+    assert (box.x, box.y) == (pytest.approx(128.0), pytest.approx(50.0))
+    assert not any(box.covers((100.0, 50.0)) for _, box in freely((100.0, 50.0), 40.0, 10.0, 8.0))
+
+
+def test_a_label_without_room_nearby_goes_anywhere_if_it_may() -> None:
+    def full() -> Room:
+        room = Room(0, 0, 1200, 100)
+        room.take(Box(450, 50, 900, 100))
+        return room
+
+    assert full().round_marks([((100.0, 50.0), 30.0, 10.0)]) == [None]
+    (box,) = full().round_marks([((100.0, 50.0), 30.0, 10.0)], anywhere=True)
+    assert box is not None
+    assert box.x > 900
+
+
+def test_leaders_do_not_cross_where_there_is_room() -> None:
+    room = Room(0, 0, 400, 300)
+    marks = [(200.0, 150.0), (204.0, 150.0)]
+    (left, right) = room.round_marks([(mark, 60.0, 10.0) for mark in marks])
+    assert left is not None
+    assert right is not None
+    assert not cross(marks[0], nearest(left, marks[0]), marks[1], nearest(right, marks[1]))
+    assert cross((0, 0), (2, 2), (0, 2), (2, 0))
+    assert not cross((0, 0), (2, 2), (3, 0), (3, 9))

@@ -6,7 +6,6 @@ import pytest
 
 from ert.roofline.model import Team
 from ert.show import words
-from tests import factories
 
 
 @pytest.mark.parametrize(
@@ -33,18 +32,5 @@ def test_cpus_are_written_as_ranges() -> None:
     assert words.ranges([]) == ""
 
 
-def test_the_clock_follows_from_rate_and_rate_per_cycle() -> None:
-    roofline = factories.zen4()
-    for team in roofline.teams:
-        assert words.clock_hz(roofline, team) == pytest.approx(factories.CLOCK)
-    assert words.clock_hz(roofline, Team("other", (0,), 1)) is None
-
-
 def test_names_are_listed() -> None:
     assert [words.listed(list("ABC"[:n])) for n in (1, 2, 3)] == ["A", "A and B", "A, B and C"]
-
-
-def test_the_largest_team_is_all_or_has_most_threads() -> None:
-    small, large = Team("one", (0,), 1), Team("P", (0, 1, 2), 3)
-    assert words.largest_team([small, large]) == large
-    assert words.largest_team([small, large, factories.BOTH]) == factories.BOTH

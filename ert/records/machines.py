@@ -1,0 +1,132 @@
+"""Finding machine sheets: those that ship with the tool by name or alias, a user's own by the path of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from ert.errors import InputError
+from ert.records import sheets
+from ert.records.toml import Table, near, read
+from ert.roofline.sheet import CoreSheet, CounterEvents, CpuSheet, PublishedMeasurement, Sheet
+
+PACKAGE = "machines"
+FOLDERS = ("cores", "cpus", "accelerators")
+SUFFIX = ".toml"
+
+
+def find(machine: str) -> Sheet:
+    """Return a machine sheet.
+
+    Parameters
+    ----------
+    machine : str
+        Name of a sheet that ships with the tool (``"nvidia-h100-sxm"``), one of its aliases, its title, or parts of the
+        title that no other has, in any case; or the path of a TOML file.
+
+    Raises
+    ------
+    InputError
+        If there is no such sheet or file, or if it is not a valid sheet.
+    """
+    if machine.lower().endswith(SUFFIX) or "/" in machine:
+        return load(Path(machine))
+    name = machine.strip().lower()
+    if name in _shipped():
+        return shipped(name)
+    # Aliases and titles stand inside the files.
+    for sheet in everything():
+        if name in (alias.lower() for alias in (*sheet.aliases, sheet.title)):
+            return sheet
+    if Path(machine).is_file():
+        return load(Path(machine))
+    holding = [sheet for sheet in everything() if name and all(word in sheet.title.lower() for word in name.split())]
+    if len(holding) == 1:
+        return holding[0]
+    if holding:
+        raise InputError(f"{machine!r} could be {', '.join(sheet.name for sheet in holding)}; name one of them")
+    hint = near(name, names()) or "python -m ert.validate --list shows the names"
+    raise InputError(f"no machine sheet is called {machine!r}; {hint}, and a sheet of your own is given by its path")
+
+
+def load(path: Path) -> Sheet:
+    """Read a sheet from a file anywhere; its name is the file's stem. InputError as :func:`find`."""
+    return sheets.sheet_of(read(path), path.name.removesuffix(SUFFIX), _core)
+
+
+def check(path: Path) -> Sheet | tuple[PublishedMeasurement, ...] | tuple[CounterEvents, ...]:
+    """Read a file of any kind that belongs into the folder of machines; InputError if it breaks the schema."""
+    kind = sheets.kind_of(read(path))
+    if kind == "measurements":
+        return sheets.measurements_of(read(path))
+    return sheets.events_of(read(path)) if kind == "events" else load(path)
+
+
+def names() -> tuple[str, ...]:
+    """Names of all sheets that ship with the tool: cores, CPUs, accelerators, each sorted."""
+    return tuple(_shipped())
+
+
+@cache
+def shipped(name: str) -> Sheet:
+    """Return a sheet that ships with the tool by its exact name; InputError if it is not valid."""
+    return sheets.sheet_of(_document(_shipped()[name]), name, _core)
+
+
+def everything() -> Iterator[Sheet]:
+    """All sheets that ship with the tool, in the order of :func:`names`, each read when it is asked for."""
+    return (shipped(name) for name in names())
+
+
+def cores() -> tuple[CoreSheet, ...]:
+    """Sheets of all cores."""
+    return tuple(sheet for sheet in everything() if isinstance(sheet, CoreSheet))
+
+
+def cpus() -> tuple[CpuSheet, ...]:
+    """Sheets of all CPUs."""
+    return tuple(sheet for sheet in everything() if isinstance(sheet, CpuSheet))
+
+
+@cache
+def measurements() -> tuple[PublishedMeasurement, ...]:
+    """Published measurements of systems that have no sheet of their own."""
+    return sheets.measurements_of(_document(_root().joinpath("measurements.toml")))
+
+
+@cache
+def events() -> tuple[CounterEvents, ...]:
+    """Performance-counter events of all vendors."""
+    return sheets.events_of(_document(_root().joinpath("events.toml")))
+
+
+def _core(name: str) -> CoreSheet:
+    sheet = shipped(name) if name in _shipped() else None
+    if not isinstance(sheet, CoreSheet):
+        known = [name for name, path in _shipped().items() if path in _files("cores")]
+        hint = near(name, known) or "a core of your own goes into the folder machines/cores"
+        raise InputError(f"no core's sheet is called {name!r}; {hint}")
+    return sheet
+
+
+def _root() -> Traversable:
+    return resources.files(PACKAGE)
+
+
+@cache
+def _files(folder: str) -> tuple[Traversable, ...]:
+    found = (path for path in _root().joinpath(folder).iterdir() if path.name.endswith(SUFFIX))
+    return tuple(sorted(found, key=lambda path: path.name))
+
+
+@cache
+def _shipped() -> dict[str, Traversable]:
+    return {path.name.removesuffix(SUFFIX): path for folder in FOLDERS for path in _files(folder)}
+
+
+def _document(path: Traversable) -> Table:
+    # An installed sheet is found by its name; the path of the installation says nothing to a user.
+    return read(path, f"{PACKAGE}/{path.name}")

@@ -1,0 +1,1 @@
+"""Machine sheets: package data, read by :mod:`ert.records.machines`."""
