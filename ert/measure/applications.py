@@ -216,7 +216,7 @@ class Applications:
         if key not in self._made:
             began = time.perf_counter()
             with signals_held():
-                self._made[key] = self._compile(task, self._problem(case))
+                self._made[key] = self._compile(spec, task, self._problem(case))
             self.compiling += time.perf_counter() - began
         made = self._made[key]
         if isinstance(task, Library):
