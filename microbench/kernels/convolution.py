@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from microbench.kernels import pitched
 from microbench.kernels import tile as tiles
 from microbench.kernels.formula import Formula
 from microbench.kernels.kernel import (
-    NOTHING,
     Array,
     Arrays,
     Integer,
@@ -21,6 +20,7 @@ from microbench.kernels.kernel import (
     Real,
     Request,
     Spec,
+    Unsuitable,
     as_many,
     differs,
     fill_pattern,
@@ -41,9 +41,8 @@ IMAGES_CHECKED = 256
 
 TAPS = (0.25, 0.5, 0.1875)
 
-tile: Any = None
-tile_of_one: Any = None
-"""In bodies of programs these are intrinsics of :mod:`microbench.kernels.tile`."""
+multiply: Any = None
+"""In bodies of programs the function of :mod:`microbench.kernels.pitched`."""
 
 
 # ------------------------------------------------------------------------------------------------- the code
@@ -79,20 +78,11 @@ def conv_blocked(
     for i in range(images):
         for y in range(n):
             for stripe in range(filters // width):
-                for x in range(0, n, height):
-                    if x + height <= n:
-                        for dy in range(3):
-                            at = (i * (n + 2) + y + dy) * row + x * channels
-                            by = (3 * stripe + dy) * depth * width
-                            to = ((i * n + y) * n + x) * filters + stripe * width
-                            tile(image, at, channels, weights, by, width, result, to, filters, depth, dy > 0)
-                    else:
-                        for rest in range(x, n):
-                            for dy in range(3):
-                                at = (i * (n + 2) + y + dy) * row + rest * channels
-                                by = (3 * stripe + dy) * depth * width
-                                to = ((i * n + y) * n + rest) * filters + stripe * width
-                                tile_of_one(image, at, channels, weights, by, width, result, to, filters, depth, dy > 0)
+                for dy in range(3):
+                    at = (i * (n + 2) + y + dy) * row
+                    by = (3 * stripe + dy) * depth * width
+                    to = (i * n + y) * n * filters + stripe * width
+                    multiply(image, at, channels, n, weights, by, width, result, to, filters, depth, dy > 0, height)
 
 
 def filter_3tap(x: Any, y: Any, n: Any, before: Any, here: Any, behind: Any) -> None:
@@ -111,7 +101,7 @@ class _Layer:
         self.problem = problem
         self.n, self.channels, self.filters, self.images = map(problem.size, ("n", "channels", "filters", "images"))
         if min(self.n, self.channels, self.filters, self.images) < 1:
-            raise ValueError("a convolution needs at least one point, channel, filter and image")
+            raise Unsuitable("a convolution needs at least one point, channel, filter and image")
         self.image = (self.n + 2, self.n + 2, self.channels)
         self.result = (self.n, self.n, self.filters)
 
@@ -183,20 +173,10 @@ def _direct(problem: Problem) -> Program:
     )
 
 
-def _tile(problem: Problem, rows: int = 0) -> tiles.Tile:
-    """Return the tile of so many points, or of as many as the registers hold the sums of, and its filters.
-
-    24 sums of 32 registers, 12 of 16. Points are 64 channels or so apart, each needs a pointer: hence few points and
-    many filters.
-    """
-    points, vectors = (6, 4) if problem.registers >= 32 else (6, 2)
-    return tiles.Tile(problem.precision, problem.vector_bits, rows or points, vectors, packed=False)
-
-
 def _blocked(problem: Problem) -> Program:
-    layer, dtype, shape = _Layer(problem), problem.dtype, _tile(problem)
+    layer, dtype, shape = _Layer(problem), problem.dtype, pitched.shape(problem)
     if layer.filters % shape.width:
-        raise ValueError(f"filters is {layer.filters}; tiles of this CPU need a multiple of {shape.width}")
+        raise Unsuitable(f"filters is {layer.filters}; tiles of this CPU need a multiple of {shape.width}")
 
     def weights(part: Part, array: np.ndarray[Any, Any]) -> None:
         stripes = layer.weights().reshape(-1, shape.width, 9 * layer.channels)
@@ -219,14 +199,15 @@ def _blocked(problem: Problem) -> Program:
             constant("width", shape.width),
         ),
         layer.check,
-        makers={"tile": partial(tiles.make, shape), "tile_of_one": partial(tiles.make, _tile(problem, 1))},
+        helpers={"multiply": pitched.multiply},
+        makers=pitched.makers(problem),
         expects=tiles.expected(shape),
     )
 
 
 def _tiled(problem: Problem) -> Mapping[str, int]:
     """Return the sizes, points and filters of a tile, and along a row the whole tiles and the points left."""
-    shape, n = _tile(problem), problem.size("n")
+    shape, n = pitched.shape(problem), problem.size("n")
     return {**plain(problem), "p": shape.rows, "w": shape.width, "whole": n // shape.rows, "rest": n % shape.rows}
 
 
@@ -299,8 +280,8 @@ KERNELS = (
         task=_direct,
         rung=1,
         limit="chain",
-        notes="Points by channels (NHWC). One sum at a time, in the order of the loops: each multiply-add waits for the "
-        "one before",
+        notes="Points by channels (NHWC). One sum at a time, in the order of the loops: each multiply-add waits for "
+        "the one before",
     ),
     _conv(
         "conv_blocked",

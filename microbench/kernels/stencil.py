@@ -22,6 +22,7 @@ from microbench.kernels.kernel import (
     Real,
     Request,
     Spec,
+    Unsuitable,
     as_many,
     differs,
     fill_pattern,
@@ -231,7 +232,7 @@ def clear(part: Part, array: np.ndarray[Any, Any]) -> None:
 def _at_least(least: int, name: str, problem: Problem) -> int:
     size = problem.size(name)
     if size < least:
-        raise ValueError(f"{name} is {size}; at least {least} is needed")
+        raise Unsuitable(f"{name} is {size}; at least {least} is needed")
     return size
 
 
