@@ -133,6 +133,7 @@ class Run:
         # Results lie in OUT/<machine>/, and the new one belongs beside the sweep it builds on.
         self._out = options.out or against.resolve().parent.parent
         ensure_writable(self._out)
+        self._absent: dict[str, str] = {}
 
     def run(self) -> int:
         """Measure, save, draw, print; return the exit code."""
@@ -143,6 +144,7 @@ class Run:
         tools, began = toolchain(), time.monotonic()
         grounds = [kernels.ground_of(self._roofline, team, registers()) for team in self._teams]
         cases, absent = kernels.cases(self._wish, grounds, self._memory)
+        self._absent = dict(absent)
         if not cases:
             reasons = "; ".join(f"{name}: {why}" for name, why in absent)
             raise InputError(reasons or f"none of these kernels runs with {listed([t.label for t in self._teams])}")
@@ -184,7 +186,7 @@ class Run:
             done = results()
         with signals_held():
             self._save(done, paths)
-        self._finish(done, paths)
+        self._finish(done, set(cases), paths)
         return door.FINE
 
     def _header(self, tools: Toolchain, again: Collection[Case], absent: Sequence[tuple[str, str]]) -> Results:
@@ -223,17 +225,16 @@ class Run:
             raise InputError(f"{paths.json}: {error.strerror or error}; every sample is in {paths.journal}") from None
         paths.journal.unlink()
 
-    def _finish(self, results: Results, paths: Paths) -> None:
+    def _finish(self, results: Results, run: Collection[Case], paths: Paths) -> None:
         from ert.roofline.place import place
         from ert.show.kernels import sections
 
         roofline = fit(results)
-        lines = sections(place(results, roofline), roofline, shutil.get_terminal_size((80, 24)).columns)
-        names = {kernel.name for kernel in results.kernels}
-        wrong = [
-            f"{describe(m)}: left out, {m.error}" for m in results.measurements if m.error and m.case.probe in names
-        ]
-        door.say("\n".join([*lines, *wrong, "", f"{'result':8} {paths.json}"]))
+        placed = [placement for placement in place(results, roofline) if placement.case in run]
+        lines = sections(placed, roofline, shutil.get_terminal_size((80, 24)).columns, whole=True)
+        wrong = [f"{describe(m)}: left out, {m.error}" for m in results.measurements if m.error and m.case in run]
+        absent = [f"not measured: {name}: {why}" for name, why in results.absent if name in self._absent]
+        door.say("\n".join([*lines, *wrong, *absent, "", f"{'result':8} {paths.json}"]))
         if self._draw:
             from ert.show import figures
 

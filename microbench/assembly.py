@@ -68,8 +68,7 @@ _X86_SCALAR = re.compile(r"^v?(?:mov|add|sub|mul|div|sqrt|f\w+)s([sdh])$")
 _X86_COPIES = re.compile(r"^v?mov(?:[au]p[sd]|dq[au](?:8|16|32|64)?|s[sd]|[dq])$")
 _X86_STACK = re.compile(r"^(?:push|pop)[a-z]?$")
 _X86_STACK_ONLY = re.compile(r"\(%rsp\b")
-# With an index it is no frame pointer: what is spilled lies at fixed places of the stack.
-_X86_STACK_OR_FRAME = re.compile(r"\(%(?:rsp\b|rbp\))")
+_X86_STACK_OR_FRAME = re.compile(r"\(%rsp\b|\(%rbp\)")
 _X86_JUMPS = re.compile(r"^j[a-z]+$")
 _ELEMENT_BITS = {"s": 32, "d": 64, "h": 16}
 
@@ -114,7 +113,7 @@ def innermost_loops(assembly: str) -> list[list[Instruction]]:
 def count(loop: list[Instruction], family: str) -> Counts:
     """Return what a loop contains. `family` is ``"x86"`` or ``"arm"``; ValueError for others."""
     if family == "x86":
-        # A frame pointer stays as it is; one that moves is a pointer like any other.
+        # A frame pointer stays as it is and needs no index; otherwise it is a register like any other.
         stack = _X86_STACK_ONLY if any(_moves_frame(instruction) for instruction in loop) else _X86_STACK_OR_FRAME
         return _tally(_x86(instruction, stack) for instruction in loop)
     if family == "arm":

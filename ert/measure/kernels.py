@@ -464,8 +464,9 @@ def _problems(wish: Wish, spec: Spec, precision: str, ground: Ground) -> Iterato
             precision, size * ground.team.threads, ground.team.threads, ground.capacities, bits, ground.registers
         )
         every = [{**spec.fit(request), **chosen}]
-        if wish.everything and not chosen:
-            every += [dict(more) for more in spec.series(request)]
+        if not chosen:
+            series = spec.series if wish.everything else spec.usual_series
+            every += [dict(more) for more in series(request)]
         for one in every:
             problem = Problem(precision, one, ground.team.threads, bits, ground.registers)
             yield (level if spec.streaming and not chosen else ""), problem

@@ -12,6 +12,7 @@ from microbench.kernels import pitched
 from microbench.kernels import tile as tiles
 from microbench.kernels.elementary import EXP_FLOP, exp_helpers, exp_makers
 from microbench.kernels.formula import Formula
+from microbench.kernels.hints import make_larger, make_settled
 from microbench.kernels.kernel import (
     Array,
     Arrays,
@@ -28,7 +29,6 @@ from microbench.kernels.kernel import (
     plain,
     sampled,
 )
-from microbench.kernels.hints import make_larger, make_settled
 
 TOLERANCE = {"fp64": 1e-11, "fp32": 2e-4}
 """Relative, after sums of some thousand terms in any order."""
@@ -278,7 +278,7 @@ def _prefill(problem: Problem) -> Program:
             "settled": make_settled,
         },
         fastmath=REGROUPED,
-        expects=tiles.expected(shape),
+        expects=tiles.expected(shape, problem.fma),
     )
 
 

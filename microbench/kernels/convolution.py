@@ -201,7 +201,7 @@ def _blocked(problem: Problem) -> Program:
         layer.check,
         helpers={"multiply": pitched.multiply},
         makers=pitched.makers(problem),
-        expects=tiles.expected(shape),
+        expects=tiles.expected(shape, problem.fma),
     )
 
 

@@ -311,6 +311,8 @@ class Spec:
         Problem -> Task; raises :class:`Unsuitable`, as `quantities` may, of problems that it cannot compute.
     series : callable
         Request -> further complete sets of sizes, beside that of `fit`, that show something when all of them are run.
+    usual_series : callable
+        Those of them that belong in an ordinary sweep.
     streaming : bool
         Whether it is measured at each level and not in memory alone.
     representative : tuple of str
@@ -347,6 +349,7 @@ class Spec:
     representative: tuple[str, ...] = ()
     most_threads: int = 1 << 30
     series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
+    usual_series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
 
     def numbers(self, problem: Problem) -> dict[str, int]:
         """Return every number that its formulas may name."""

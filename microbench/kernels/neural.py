@@ -10,6 +10,7 @@ import numpy as np
 
 from microbench.kernels.elementary import EXP_FLOP, exp_helpers, exp_makers
 from microbench.kernels.formula import Formula
+from microbench.kernels.hints import make_larger, make_settled
 from microbench.kernels.kernel import (
     Array,
     Arrays,
@@ -28,13 +29,12 @@ from microbench.kernels.kernel import (
     plain,
     sampled,
 )
-from microbench.kernels.hints import make_larger, make_settled
 
 TOLERANCE = {"fp64": 1e-12, "fp32": 1e-4}
 """Relative, after sums of a thousand terms in any order."""
 
 COLUMNS = 384
-"""Elements of a row of softmax and layer norm: few enough that the rows at hand stay in L1 while the next one comes, and
+"""Elements of a row of softmax and layer norm: few enough that the rows at hand stay in L1 while the next comes, and
 enough to hide what is done once a row. Rows of 5 KiB cost a quarter of the bandwidth on a core with 32 KiB of L1."""
 
 DIMENSIONS = 128

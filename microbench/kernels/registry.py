@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from microbench.kernels import attention, convolution, neural, sparse, spectral, stencil, stream, vector
+from microbench.kernels import attention, convolution, dense, neural, sparse, spectral, stencil, stream, vector
 from microbench.kernels.kernel import Spec
 
 KERNELS: tuple[Spec, ...] = (
     *stream.KERNELS,
     *vector.KERNELS,
+    *dense.KERNELS,
     *sparse.KERNELS,
     *stencil.KERNELS,
     *convolution.KERNELS,

@@ -60,10 +60,17 @@ class Rows:
     def counts(self) -> Counts:
         """What the innermost loop contains."""
         points = self.unroll * self.layers
+        # Of vectors of two elements, one's right neighbours are the next one's left.
+        loaded = {
+            offset
+            for layer in range(self.layers)
+            for vector in range(self.unroll)
+            for offset in self._star(vector * self.lanes, layer)
+        }
         return Counts(
             add=2 * self.dimensions * points,
             mul=points,
-            loads=self.loads * self.unroll,
+            loads=len(loaded),
             stores=0 if self.nontemporal else points,
             nontemporal_stores=points if self.nontemporal else 0,
             vector_bits=self.problem.vector_bits,
@@ -76,13 +83,20 @@ class Rows:
         each of the pitches before and behind, one pitch for each dimension beyond the first; and the same in the
         following layers, which are the last pitch apart. Arrays are flat. `new` may be `old` if `to` is below `at`.
         """
+        from llvmlite import ir
         from numba import types
         from numba.extending import intrinsic
 
         whole = types.int64
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            self._emit(context, builder, signature.args, args)
+            def begins(array: int) -> Any:
+                kind = signature.args[array]
+                address = builder.ptrtoint(context.make_array(kind)(context, builder, args[array]).data, ir.IntType(64))
+                first = builder.inttoptr(address, ir.PointerType())
+                return builder.gep(first, [args[array + 1]], source_etype=context.get_data_type(kind.dtype))
+
+            self.emit(builder, begins(0), begins(2), args[4], args[5], args[6:], platform.machine())
             return context.get_dummy_value()
 
         @intrinsic  # type: ignore[untyped-decorator]
@@ -101,19 +115,15 @@ class Rows:
 
         return (sum_1d, sum_2d, sum_3d)[self.dimensions - 1]
 
-    def _emit(self, context: Any, builder: Any, kinds: Any, args: Any) -> None:
+    def emit(self, builder: Any, new: Any, old: Any, count: Any, weight: Any, pitches: Any, machine: str) -> None:
+        """Emit the whole at the end of the builder's block, from pointers to the first points on."""
         from llvmlite import ir
 
         from microbench.vector import Emitter
 
-        emitter = Emitter(builder, self.problem.precision, self.problem.vector_bits, platform.machine())
+        emitter = Emitter(builder, self.problem.precision, self.problem.vector_bits, machine)
         word, element, size = ir.IntType(64), emitter.type.element, self.problem.element_bytes
 
-        def begins(array: int) -> Any:
-            address = builder.ptrtoint(context.make_array(kinds[array])(context, builder, args[array]).data, word)
-            return builder.gep(builder.inttoptr(address, ir.PointerType()), [args[array + 1]], source_etype=element)
-
-        new, old, count, weight, pitches = begins(0), begins(2), args[4], args[5], args[6:]
         lone = builder.insert_element(ir.Constant(emitter.type, ir.Undefined), weight, ir.Constant(ir.IntType(32), 0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), [0] * self.lanes)
         weights = builder.shuffle_vector(lone, ir.Constant(emitter.type, ir.Undefined), zeros)

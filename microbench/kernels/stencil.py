@@ -249,13 +249,13 @@ def _side(dimensions: int, request: Request) -> int:
         pitch = (n + line + 1 + line) // line * line
         return int(2 * request.element_bytes * (n + 2 * request.threads) * (n + 2) ** (dimensions - 2) * pitch)
 
-    n = max(1, round((request.bytes / (2 * request.element_bytes)) ** (1 / dimensions)))
+    n: int = max(1, round((request.bytes / (2 * request.element_bytes)) ** (1 / dimensions)))
     while n > 1 and needed(n) > request.bytes:
         n -= 1
     # Vectors of the blocked kernels come in pairs.
     for granule in (math.lcm(2 * line, request.threads), 2 * line, request.threads):
         if n >= GRANULES * granule:
-            return n // granule * granule
+            return int(n // granule * granule)
     return n
 
 

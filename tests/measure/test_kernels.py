@@ -98,6 +98,9 @@ def test_a_series_runs_whole_and_only_when_everything_is_wanted() -> None:
     assert [dict(case.parameters).get("m") for case in found] == [None, 1, 2]
     found, _ = kernels.cases(Wish((batches,), ("fp64",)), [ground()], 1 << 40)
     assert len(found) == 1
+    usual = replace(batches, usual_series=lambda request: ({"n": 64, "m": 2},))
+    found, _ = kernels.cases(Wish((usual,), ("fp64",)), [ground()], 1 << 40)
+    assert [dict(case.parameters).get("m") for case in found] == [None, 2]
 
 
 def test_what_cannot_be_computed_or_does_not_fit_is_absent_with_the_reason() -> None:

@@ -63,7 +63,8 @@ def test_the_stream_is_accepted() -> None:
     assert verify(STREAM, STREAM_COUNTS, "x86") == (STREAM_COUNTS, "")
     # Code without a frame uses the frame pointer's register for any pointer.
     assert verify(STREAM.replace("%rax", "%rbp"), STREAM_COUNTS, "x86") == (STREAM_COUNTS, "")
-    assert verify(STREAM.replace("(%rax)", "(%rbp,%rax)"), STREAM_COUNTS, "x86") == (STREAM_COUNTS, "")
+    indexed = STREAM.replace("(%rax)", "(%rbp,%rax)")
+    assert verify(indexed, STREAM_COUNTS, "x86") == (STREAM_COUNTS, "")
     assert verify(ARM_STREAM, ARM_COUNTS, "arm") == (ARM_COUNTS, "")
 
 

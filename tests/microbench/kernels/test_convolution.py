@@ -44,8 +44,7 @@ def test_results_are_right_and_wrong_ones_are_noticed(
 def test_formulas_count_what_the_loops_do(name: str, threads: int) -> None:
     spec = kernel(name)
     asked = problem("fp64", SMALL[name], threads)
-    shape = pitched.shape(asked)
-    substitutes = {"tile": tile(shape.rows, shape.width), "tile_of_one": tile(1, shape.width)}
+    substitutes = {"tile": tile(pitched.shape(asked)), "tile_of_one": tile(pitched.shape(asked, 1))}
     counter, verdicts = counted(spec, "fp64", SMALL[name], threads, substitutes=substitutes)
     tally = spec.count(asked)
     assert verdicts == [""] * threads

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import ir
 
-from microbench.kernels.kernel import Part, Program, Request
+from microbench import assembly
+from microbench.kernels.kernel import Part, Problem, Program, Request, Sizes
 from microbench.kernels.registry import kernel
 from microbench.kernels.rows import Rows
+from tests.emission import NEHALEM, WITH_FMA, Target, assembly_of
 from tests.microbench.kernels.workbench import Workbench, counted, problem
 
-SMALL: dict[str, dict[str, int | str]] = {
+SMALL: dict[str, Sizes] = {
     "jacobi_1d": {"n": 177},
     "jacobi_1d_blocked": {"n": 177, "block": 20, "steps": 4},
     "jacobi_2d": {"n": 43},
@@ -126,7 +129,7 @@ def test_a_fit_uses_the_bytes_and_not_more(name: str, threads: int) -> None:
 
 
 @pytest.mark.parametrize("sizes", [{"n": 64, "block": 0, "steps": 4}, {"n": 64, "block": 16, "steps": 1}])
-def test_sizes_that_mean_nothing_are_told(sizes: dict[str, int | str]) -> None:
+def test_sizes_that_mean_nothing_are_told(sizes: Sizes) -> None:
     with pytest.raises(ValueError, match="is needed"):
         kernel("jacobi_1d_blocked").task(problem("fp64", sizes))
 
@@ -145,3 +148,22 @@ def test_several_layers_share_their_loads() -> None:
     asked = problem("fp64", {})
     assert [Rows(asked, 2, layers).loads for layers in (1, 8)] == [5, 26]
     assert [Rows(asked, 3, layers).loads for layers in (1, 4)] == [7, 22]
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "layers", "nontemporal"), [(1, 1, False), (2, 1, True), (2, 8, True), (3, 4, True)]
+)
+@pytest.mark.parametrize("precision", ["fp64", "fp32"])
+@pytest.mark.parametrize("target", [NEHALEM, *WITH_FMA], ids=str)
+def test_loops_are_what_was_meant_on_other_cpus(
+    target: Target, precision: str, dimensions: int, layers: int, nontemporal: bool
+) -> None:
+    rows = Rows(Problem(precision, {}, vector_bits=max(target.vector_bits)), dimensions, layers, nontemporal)
+    word, element = ir.IntType(64), ir.DoubleType() if precision == "fp64" else ir.FloatType()
+
+    def body(builder: ir.IRBuilder, found: Any) -> None:
+        new, old = (builder.inttoptr(address, ir.PointerType()) for address in found[:2])
+        rows.emit(builder, new, old, found[2], found[3], found[4:], target.machine)
+
+    text = assembly_of(target, [word, word, word, element, *[word] * (dimensions - 1)], body)
+    assert assembly.contains(text, rows.counts, target.family) == (rows.counts, "")
