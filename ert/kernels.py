@@ -17,7 +17,9 @@ from ert.measure.capacity import memory_budget
 from ert.measure.host import machine_slug, physical_order, read_host
 from ert.measure.identity import require_same_cpus, require_same_machine
 from ert.measure.signals import signals_held
+from ert.measure.turn import Turn
 from ert.measure.visits import Visits
+from ert.measuring import NO_WAIT, in_turn, look
 from ert.records.journal import begin
 from ert.records.places import Paths, ensure_writable, results_in
 from ert.records.store import load, save
@@ -58,7 +60,8 @@ def main(arguments: Sequence[str]) -> int:
         specs, sizes = _with_matrix(options, specs, sizes)
     if options.list:
         return _list(specs, precisions, sizes)
-    return Run(options, kernels.Wish(specs, precisions, sizes, everything=not sizes)).run()
+    wish = kernels.Wish(specs, precisions, sizes, everything=not sizes)
+    return in_turn(lambda: Run(options, wish), wait=not options.no_wait)
 
 
 def _parser() -> door.Parser:
@@ -89,6 +92,7 @@ def _parser() -> door.Parser:
     )
     parser.add_argument("--out", metavar="DIR", type=Path, help="folder of the results (default: that of the sweep)")
     parser.add_argument("--no-plot", action="store_true", help="draw no figures")
+    parser.add_argument("--no-wait", action="store_true", help=NO_WAIT)
     return parser
 
 
@@ -135,7 +139,7 @@ class Run:
         ensure_writable(self._out)
         self._absent: dict[str, str] = {}
 
-    def run(self) -> int:
+    def run(self, mine: Turn) -> int:
         """Measure, save, draw, print; return the exit code."""
         with signals_held():
             from ert.measure.bench import Bench, TeamError, registers, toolchain
@@ -158,10 +162,19 @@ class Run:
         roofs = {roof for case in cases for roof in beside[case]}
         earlier = {m.case: m for m in self._sweep.measurements if m.case in roofs}
         header = self._header(tools, {*cases, *earlier}, absent)
+        header = replace(
+            header,
+            notes=(*header.notes, *mine.notes),
+            conditions=(*header.conditions, look(self._host, mine)),
+        )
         show = progress()
         with Bench(_arenas(self._teams, roofs)) as bench:
             paths, journal = begin(self._out, machine_slug(self._host), header)
-            visits = Visits(bench, journal, show, lambda: time.monotonic() - began, earlier, seconds)
+            # Samples of the roofs go on where the sweep's ended.
+            before = self._sweep.seconds.total
+            visits = Visits(
+                bench, journal, show, lambda: before + time.monotonic() - began, earlier, seconds, began=before
+            )
 
             def results() -> Results:
                 taken = {**earlier, **visits.measured}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from ert.errors import InputError
+from ert.measure.plan import NEAR_PEAK
 from ert.measure.sampling import Visit
 from ert.measure.visits import Visits
 from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
@@ -29,6 +30,9 @@ MATRIX = "matrix"
 """The one size that is a name."""
 
 MEBI = 1 << 20
+
+NEAR_LEVELS = 2
+"""Levels, from the nearest, where the width of loads and stores limits a stream."""
 
 LARGEST_COUNT = 10**16
 """FLOP or bytes of a pass above this are refused: on one core it would take days."""
@@ -94,11 +98,17 @@ class Ground:
         return list(self.working_sets)[-1] if self.working_sets else MEMORY
 
     def bits(self, spec: Spec, precision: str, level: str) -> int:
-        """Return the vector width of a kernel's code; 0 where the compiler or a library chooses."""
+        """Return the vector width of a kernel's code; 0 where the compiler or a library chooses.
+
+        Near the core loads and stores decide, so a stream there takes the best width of its access mix. Beyond, and
+        where there is more arithmetic than a few operations an element, any width moves the data and the widest that
+        reaches the peak computes best.
+        """
         if spec.implementation != "explicit vectors":
             return 0
         best = self.compute_bits.get(precision, max(self.compute_bits.values(), default=128))
-        return self.stream_bits.get((level, spec.mix), best) if spec.streaming else best
+        thin = spec.streaming and spec.thin and level in list(self.working_sets)[:NEAR_LEVELS]
+        return self.stream_bits.get((level, spec.mix), best) if thin else best
 
 
 def ground_of(roofline: Roofline, team: Team, registers: int) -> Ground:
@@ -106,13 +116,22 @@ def ground_of(roofline: Roofline, team: Team, registers: int) -> Ground:
     curve = next((curve for curve in roofline.curves if curve.team == team), None)
     plateaus = curve.plateaus if curve else ()
     roofs = [roof for roof in roofline.memory if roof.team == team]
-    peaks = [roof for roof in roofline.compute if roof.team == team and roof.headline]
+    peaks = {roof.precision: roof for roof in roofline.compute if roof.team == team and roof.headline}
+    widest = {
+        name: max(
+            roof.vector_bits
+            for roof in roofline.compute
+            if (roof.team, roof.precision, roof.instructions) == (team, name, peak.instructions)
+            and roof.rate.best >= NEAR_PEAK * peak.rate.best
+        )
+        for name, peak in peaks.items()
+    }
     return Ground(
         team,
         {roof.level: roof.working_set for roof in sorted(roofs, key=lambda roof: roof.working_set)},
         {plateau.name: int(plateau.capacity) for plateau in plateaus if plateau.capacity},
         {(roof.level, roof.mix): roof.vector_bits for roof in roofs},
-        {peak.precision: peak.vector_bits for peak in peaks},
+        widest,
         registers,
     )
 
@@ -286,10 +305,15 @@ def tour(visits: Visits, chosen: Sequence[Case], effort: str, beside: Beside, fi
     """
     how = EFFORTS[effort]
     for group in groups(chosen):
-        roofs = dict.fromkeys(roof for case in group for roof in beside[case])
+        peaks = dict.fromkeys(roof for case in group for roof in beside[case] if roof.probe == "compute")
         for number in range(how.rounds):
-            visits.round(first + number, roofs, lambda case: how.visit)
-            visits.round(number, group, lambda case: how.visit)
+            visits.round(first + number, peaks, lambda case: how.visit)
+            visits.pairs(number, with_roof(group, beside), how.visit, first + number)
+
+
+def with_roof(chosen: Iterable[Case], beside: Beside) -> tuple[tuple[Case, Case | None], ...]:
+    """Return each kernel with the memory roof that applies to it, which moves more than a compute roof does."""
+    return tuple((case, next((roof for roof in beside[case] if roof.probe == "memory"), None)) for case in chosen)
 
 
 def beside(chosen: Iterable[Case], results: Results, roofline: Roofline, registers: int) -> Beside:
@@ -315,9 +339,9 @@ def _arithmetic(what: Case | ComputeRoof) -> tuple[object, ...]:
 
 
 def steps(chosen: Sequence[Case], beside: Beside, effort: str) -> int:
-    """Return how many visits a tour has; a roof that applies to several groups has its rounds once."""
-    roofs = {roof for case in chosen for roof in beside[case]}
-    return EFFORTS[effort].rounds * (len(chosen) + len(roofs))
+    """Return how many visits a tour has: a compute roof that applies to several groups has its rounds once."""
+    peaks = {roof for case in chosen for roof in beside[case] if roof.probe == "compute"}
+    return EFFORTS[effort].rounds * (len(chosen) + len(peaks))
 
 
 def groups(chosen: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
@@ -443,7 +467,11 @@ def listed(
             level=MEMORY,
             parameters=tuple(sorted(values.items())),
         )
-        rows.append((stored(spec), case, work_of(case, LISTED_REGISTERS)))
+        try:
+            work = work_of(case, LISTED_REGISTERS)
+        except Unsuitable as error:
+            raise InputError(f"--size: {spec.name} cannot have it: {error}") from None
+        rows.append((stored(spec), case, work))
     return tuple(rows)
 
 
