@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from microbench.kernels import attention, convolution, dense, neural, sparse, spectral, stencil, stream, vector
+from microbench.kernels import (
+    attention,
+    convolution,
+    dense,
+    neural,
+    parameters,
+    sparse,
+    spectral,
+    stencil,
+    stream,
+    vector,
+)
 from microbench.kernels.kernel import Spec
 
 KERNELS: tuple[Spec, ...] = (
@@ -17,6 +28,7 @@ KERNELS: tuple[Spec, ...] = (
     *spectral.KERNELS,
     *neural.KERNELS,
     *attention.KERNELS,
+    *parameters.KERNELS,
 )
 """In the order in which they are listed and measured."""
 
