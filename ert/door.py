@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import codecs
+import io
 import os
 import signal
 import sys
@@ -14,6 +16,12 @@ from ert.errors import InputError
 
 FINE, CHECK_FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 """Exit codes. The last two are 128 plus the number of the signal, as shells report them."""
+
+
+_PLAIN = "ert-plain"
+"""Name of the codec error handler that output goes through: no letter ends a command."""
+
+_NEAREST = {"µ": "u", "μ": "u", "×": "x", "·": "*", "–": "-", "—": "-", "’": "'", "…": "...", "®": "(R)", "™": "(TM)"}
 
 
 class Terminated(KeyboardInterrupt):
@@ -36,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
     """Run a command with the process's arguments and exit with its code; no traceback reaches a user."""
     _open_streams()
-    _catch_sigterm()
+    _catch_signals()
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
@@ -83,6 +91,20 @@ def _open_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open as long as the process
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors=_PLAIN)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Write what an encoding does not have as the nearest letters of ASCII (a handler of codecs)."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_NEAREST.get(letter, "?") for letter in text), error.end
+
+
+codecs.register_error(_PLAIN, _plain)
 
 
 def _complain(sentence: str, code: int) -> int:
@@ -90,7 +112,11 @@ def _complain(sentence: str, code: int) -> int:
     return code
 
 
-def _catch_sigterm() -> None:
+def _catch_signals() -> None:
+    # The package leaves SIGINT to the system while a command is imported; an ignored one stays ignored.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def handler(number: int, frame: FrameType | None) -> None:
         raise Terminated
 
