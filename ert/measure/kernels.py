@@ -54,7 +54,7 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(2, Visit(2)),
+    "quick": Effort(2, Visit(1)),
     "default": Effort(3, Visit(2)),
     "thorough": Effort(5, Visit(3)),
 }
