@@ -15,8 +15,8 @@ from ert.roofline.predict import Part, Workload
 def workload_of(name: str, placements: Sequence[Placement]) -> Workload:
     """Return the kernels of a result as a workload: each once, with the largest team that ran it.
 
-    Of implementations of one algorithm only the fastest counts. Kernels without FLOP or without traffic are left out,
-    and a note says which.
+    Of implementations that solve the same problem only the fastest counts. Kernels without FLOP or
+    without traffic are left out, and a note says which.
 
     Raises
     ------
