@@ -553,6 +553,10 @@ class Results:
     kernels: tuple[Kernel, ...] = ()
     conditions: tuple[Condition, ...] = ()
 
+    def same_sweep(self, other: Results) -> bool:
+        """Whether the other began at the same time and holds the same measurements: a copy under another name."""
+        return self.started == other.started and self.measurements == other.measurements
+
 
 # --------------------------------------------------------------------------------------------- what follows
 
