@@ -8,6 +8,7 @@ from typing import Literal
 
 from ert.errors import InputError
 from ert.roofline.model import MEMORY, Estimate, Results, Roofline, Team
+from ert.roofline.placement import Placement
 from ert.roofline.sheet import AcceleratorSheet, Clock, CpuSheet, Unit
 from ert.roofline.statistics import SPREAD_LIMITS
 
@@ -85,6 +86,8 @@ class Machine:
         Which stated clock its peaks are meant at; empty for all but the sheets of CPUs.
     cautions : tuple of str
         What its promises leave out, in sentences.
+    kernels : tuple of Placement
+        Application kernels that were measured on it, where they are asked about.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Machine:
     roofline: Roofline | None = None
     clock: Clock | Literal[""] = ""
     cautions: tuple[str, ...] = ()
+    kernels: tuple[Placement, ...] = ()
 
     @property
     def precisions(self) -> tuple[str, ...]:

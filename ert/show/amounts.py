@@ -55,6 +55,15 @@ def parse_amount(text: str, units: tuple[str, ...], option: str) -> float:
     raise InputError(f"{option}: expected an amount such as {example}, found {text!r}{why}")
 
 
+def is_rate(text: str) -> bool:
+    """Whether a text is a single rate with its unit, such as ``"1TFLOP/s"``: half of a machine of two numbers."""
+    try:
+        parse_amount(text, ("FLOP/s", "OP/s", "B/s"), "")
+    except InputError:
+        return False
+    return text.rstrip().endswith("/s")
+
+
 def parse_latency(text: str, option: str) -> float:
     """Read a latency in seconds: ``"120ns"``, or in cycles of a clock: ``"300@2.5GHz"``.
 
