@@ -557,6 +557,10 @@ class Results:
     conditions: tuple[Condition, ...] = ()
     roofs_started: str = ""
 
+    def same_sweep(self, other: Results) -> bool:
+        """Whether the other began at the same time and holds the same measurements: a copy under another name."""
+        return self.started == other.started and self.measurements == other.measurements
+
 
 # --------------------------------------------------------------------------------------------- what follows
 
