@@ -581,6 +581,8 @@ class Estimate:
         ``"A"`` to ``"D"``.
     samples : int
         How many stand behind it.
+    clock_hz : float or None
+        Core clock that a sample near the best ran at: the middle one of those; None where the clock is not known.
     """
 
     best: float
@@ -589,6 +591,7 @@ class Estimate:
     spread: float
     grade: Grade
     samples: int
+    clock_hz: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
