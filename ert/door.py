@@ -113,12 +113,21 @@ def _complain(sentence: str, code: int) -> int:
 
 
 def _catch_signals() -> None:
-    # The package leaves SIGINT to the system while a command is imported; an ignored one stays ignored.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Let Ctrl-C and SIGTERM raise in the main thread, and a second of them end the process at once.
+
+    The first one waits for compiled code, which may run for long and cannot be interrupted.
+    """
+    raised: list[int] = []
 
     def handler(number: int, frame: FrameType | None) -> None:
-        raise Terminated
+        terminated = number != signal.SIGINT
+        if raised:
+            complain("error: interrupted again: ended without waiting")
+            os._exit(TERMINATED if terminated else INTERRUPTED)
+        raised.append(number)
+        raise Terminated if terminated else KeyboardInterrupt
 
-    if hasattr(signal, "SIGTERM"):
-        signal.signal(signal.SIGTERM, handler)
+    # Whoever starts a process with Ctrl-C ignored (a shell, in the background) wants it ignored.
+    for number in (getattr(signal, name) for name in ("SIGINT", "SIGTERM") if hasattr(signal, name)):
+        if number != signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
