@@ -114,7 +114,7 @@ def _part(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no part of 1, such as 0.05 for 5 %")
+        raise argparse.ArgumentTypeError(f"{text!r} is no fraction from 0 to below 1, such as 0.05 for 5 %")
     return value
 
 

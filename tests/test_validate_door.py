@@ -112,8 +112,8 @@ def test_a_result_without_a_roof_is_an_error(tmp_path: Path) -> None:
         (["--list", "--sheet", "x"], "not allowed with"),
         (["--list", "--json"], "--json needs a RESULT"),
         (["--sheet", "x", "--machine", "y"], "--machine needs a RESULT"),
-        ([str(GUEST), "--tolerance", "5 %"], "'5 %' is no part of 1, such as 0.05 for 5 %"),
-        ([str(GUEST), "--tolerance", "nan"], "'nan' is no part of 1"),
+        ([str(GUEST), "--tolerance", "5 %"], "'5 %' is no fraction from 0 to below 1, such as 0.05 for 5 %"),
+        ([str(GUEST), "--tolerance", "nan"], "'nan' is no fraction"),
     ],
 )
 def test_bad_options_end_with_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

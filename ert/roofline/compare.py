@@ -34,8 +34,9 @@ class Judgement:
     spread : float or None
         Combined spread: that of the one plus that of the other, see :func:`ert.roofline.machine.allowance`.
     verdict : str
-        ``"equal"`` if the ratio is within the combined spread of 1; ``"not comparable"`` if different versions of an
-        instrument or kernel measured them.
+        ``"equal"`` if the larger number is at most (1 + combined spread) times the smaller, see
+        :func:`ert.roofline.machine.differs`; ``"not comparable"`` if different versions of an instrument or kernel
+        measured them.
     """
 
     ratio: float | None

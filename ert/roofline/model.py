@@ -557,6 +557,10 @@ class Results:
     conditions: tuple[Condition, ...] = ()
     roofs_started: str = ""
 
+    def same_sweep(self, other: Results) -> bool:
+        """Whether the other began at the same time and holds the same measurements: a copy under another name."""
+        return self.started == other.started and self.measurements == other.measurements
+
 
 # --------------------------------------------------------------------------------------------- what follows
 
@@ -577,6 +581,8 @@ class Estimate:
         ``"A"`` to ``"D"``.
     samples : int
         How many stand behind it.
+    clock_hz : float or None
+        Core clock that a sample near the best ran at: the middle one of those; None where the clock is not known.
     """
 
     best: float
@@ -585,6 +591,7 @@ class Estimate:
     spread: float
     grade: Grade
     samples: int
+    clock_hz: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -314,7 +314,7 @@ KERNELS = (
         "products of matrices, and for each score a subtraction, a multiplication, an exponential and an addition",
         flop=Formula("heads*length*(length*(4*depth + e + 3) + (blocks-1)*(depth + e + 4) + depth + 1)"),
         read=Formula(
-            "s*heads*(2*length*depth//w*(whole*(p+w) + rest*(1+w)) + 2*length**2 + length*(2*blocks*depth + 3*blocks"
+            "s*heads*(2*length*(depth//w)*(whole*(p+w) + rest*(1+w)) + 2*length**2 + length*(2*blocks*depth + 3*blocks"
             " - 1))"
         ),
         written=Formula("s*heads*length*(2*length + 2*blocks*depth + 2*blocks + depth + 1)"),

@@ -275,7 +275,7 @@ KERNELS = (
         "conv_blocked",
         "Convolution 3x3, register tiles",
         "explicit vectors",
-        "s*filters//w*images*n*(9*channels*(whole*(p+w) + rest*(1+w)) + 2*n*w)",
+        "s*images*n*(filters//w)*(9*channels*(whole*(p+w) + rest*(1+w)) + 2*n*w)",
         written=Formula("3*s*filters*images*n**2"),
         quantities=_tiled,
         task=_blocked,

@@ -220,7 +220,7 @@ def _jacobi(dimensions: int, body: Callable[..., None], *, blocked: str = "", **
         compulsory=Formula(f"s*(2*{points} + {2 * dimensions}{layer})"),
         working_set=Formula(f"2*s*({padded})"),
         traffic=Formula(
-            f"s*({2 if blocked else 3}*{points} + 2*({'t' if dimensions == 1 else f't+{dimensions - 1}'}){layer})"
+            f"s*({2 if blocked else 3}*{points} + {'2*t' if dimensions == 1 else f'2*(t+{dimensions - 1})'}{layer})"
         ),
         sizes=("n", "block") if dimensions == 3 and blocked else ("n",),
         task=lambda problem: Grid(problem, dimensions).program(body, blocked=bool(blocked)),
