@@ -100,7 +100,7 @@ def test_every_roof_of_the_sweep_is_in_the_new_result(taken: Path) -> None:
 def test_a_roof_is_sampled_again_beside_the_kernels_that_it_applies_to(machine: Machine, taken: Path) -> None:
     # Since the sweep the machine has become faster: without that the kernel would lie above its roof.
     machine(slow=lambda now: 0.5)
-    run("jacobi_1d", "--threads", "1", "--precisions", "fp64")
+    run("jacobi_1d", "--threads", "1", "--precisions", "fp64", "--size", "8000000")
     results = load(added(taken))
     placed = place(results, fit(results))
     assert placed
