@@ -151,7 +151,6 @@ def _with_kernels(machine: Machine, workload: Workload) -> Machine:
 
 def _machine(argument: str) -> Machine:
     from ert.records.sources import machine_of
-
     from ert.roofline.machine import given_machine
     from ert.show.amounts import is_rate, parse_amount
 

@@ -11,7 +11,6 @@ from ert.roofline.place import fastest_rungs
 from ert.roofline.placement import Placement
 from ert.roofline.predict import Part, Workload
 
-
 FORMATS = "spmv_"
 """Names of kernels that begin so are one product in several storage formats, and a program needs it in one."""
 
