@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
 def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
     """Run a command with the process's arguments and exit with its code; no traceback reaches a user."""
     _open_streams()
-    _catch_sigterm()
+    _catch_signals()
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
@@ -90,9 +90,22 @@ def _complain(sentence: str, code: int) -> int:
     return code
 
 
-def _catch_sigterm() -> None:
-    def handler(number: int, frame: FrameType | None) -> None:
-        raise Terminated
+def _catch_signals() -> None:
+    """Let Ctrl-C and SIGTERM raise in the main thread, and a second of them end the process at once.
 
-    if hasattr(signal, "SIGTERM"):
-        signal.signal(signal.SIGTERM, handler)
+    The first one waits for compiled code, which may run for long and cannot be interrupted.
+    """
+    raised: list[int] = []
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        terminated = number != signal.SIGINT
+        if raised:
+            complain("error: interrupted again: ended without waiting")
+            os._exit(TERMINATED if terminated else INTERRUPTED)
+        raised.append(number)
+        raise Terminated if terminated else KeyboardInterrupt
+
+    # Whoever starts a process with Ctrl-C ignored (a shell, in the background) wants it ignored.
+    for number in (getattr(signal, name) for name in ("SIGINT", "SIGTERM") if hasattr(signal, name)):
+        if number != signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> door.Parser:
     parser = door.Parser("sweep", DESCRIPTION, EPILOG)
     effort = parser.add_mutually_exclusive_group()
-    effort.add_argument("--quick", action="store_true", help="fewer points and samples, all roofs: about 20 s")
+    effort.add_argument("--quick", action="store_true", help="fewer points and samples, all roofs: about 35 s")
     effort.add_argument("--thorough", action="store_true", help="more points and rounds: several minutes")
     parser.add_argument(
         "--threads",
@@ -136,6 +136,11 @@ def _settings(options: Namespace) -> tuple[Settings, Results | None]:
         earlier = resume(Path(given["resume"]))
         if earlier.complete:
             raise InputError(f"{given['resume']}: this sweep is complete; there is nothing to resume")
+        if earlier.roofs_started:
+            raise InputError(
+                f"{given['resume']}: this is a run of kernels under the sweep of {earlier.roofs_started}. "
+                f"Go on with `python -m ert.kernels --against {given['resume']}`, which keeps what it holds."
+            )
         return Settings.restored(earlier.settings), earlier
     memory = 0 if given["max_memory"] is None else _parsed("--max-memory", parse_size, given["max_memory"])
     if given["max_memory"] is not None and memory < SMALLEST_MEMORY:

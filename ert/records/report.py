@@ -66,6 +66,7 @@ def report(results: Results, roofline: Roofline) -> dict[str, Any]:
         "version": VERSION,
         "machine": results.host.name,
         "started": results.started,
+        "roofs_started": results.roofs_started or results.started,
         "complete": results.complete,
         "host": _host(results.host),
         "toolchain": {

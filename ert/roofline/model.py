@@ -539,6 +539,9 @@ class Results:
     conditions : tuple of Condition
         The machine at the start of each run behind the measurements: one of a plain sweep, more of one that was
         resumed or to which kernels were added, none of sweeps from before they were recorded.
+    roofs_started : str
+        Where kernels were added to a sweep, when that sweep began; `started` is then when the kernels began. Empty
+        where both were measured in one run.
     """
 
     started: str
@@ -552,6 +555,7 @@ class Results:
     complete: bool = True
     kernels: tuple[Kernel, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    roofs_started: str = ""
 
     def same_sweep(self, other: Results) -> bool:
         """Whether the other began at the same time and holds the same measurements: a copy under another name."""
@@ -577,6 +581,8 @@ class Estimate:
         ``"A"`` to ``"D"``.
     samples : int
         How many stand behind it.
+    clock_hz : float or None
+        Core clock that a sample near the best ran at: the middle one of those; None where the clock is not known.
     """
 
     best: float
@@ -585,6 +591,7 @@ class Estimate:
     spread: float
     grade: Grade
     samples: int
+    clock_hz: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

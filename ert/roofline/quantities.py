@@ -33,6 +33,11 @@ def operation(precision: str) -> str:
     return "OP" if precision.startswith(("int", "uint")) else "FLOP"
 
 
+def article(name: str) -> str:
+    """Return the article before the name of a level: ``"an"`` before L1, L2 and L3, else ``"a"``."""
+    return "an" if name.startswith("L") else "a"
+
+
 def width(bits: int, precision: str) -> str:
     """Say how wide vectors are: ``"512-bit"``, ``"scalar"`` where they hold one element."""
     return "scalar" if bits == 8 * ELEMENT_BYTES.get(precision, 0) else f"{bits}-bit"

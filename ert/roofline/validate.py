@@ -181,8 +181,8 @@ def _latencies(roofline: Roofline, team: Team, group: CoreGroup | None) -> Itera
 def _peaks(host: Host, roofline: Roofline, team: Team, machine: Recognised, tolerance: float) -> Iterable[Check]:
     kinds = team_kinds(host, team.cpus)
     groups = [(count, machine.group(kind)) for kind, count in kinds.items()]
-    hertz = clock_hz(roofline, team)
     for roof in headlines(roofline, team):
+        hertz = roof.rate.clock_hz
         check = Check(f"Peak, {team.label}", roof.precision, f"{operation(roof.precision)}/s", roof.rate.best)
         if hertz is not None and len(groups) == 1 and (product := _product(groups[0], roof.precision, hertz)):
             yield judge(

@@ -18,7 +18,7 @@ FORMATS = "spmv_"
 def workload_of(name: str, placements: Sequence[Placement]) -> Workload:
     """Return the kernels of a result as a workload: each once, with the largest team that ran kernels.
 
-    Of implementations of one algorithm only the fastest counts, and of storage formats of one sparse product
+    Of implementations that solve the same problem only the fastest counts, and of storage formats of one sparse product
     (:data:`FORMATS`). These, kernels of smaller teams and kernels without FLOP or traffic are left out, and notes say
     which.
 

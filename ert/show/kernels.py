@@ -9,6 +9,7 @@ from ert.roofline.blocking import Block, block_sizes, crossing_batch
 from ert.roofline.model import Roofline, Team
 from ert.roofline.place import HALF, Placement, fastest_rungs, rank
 from ert.show import units
+from ert.show.codes import code_lines
 from ert.show.words import plural
 
 NAME = 19
@@ -62,6 +63,7 @@ def sections(placements: Sequence[Placement], roofline: Roofline, width: int = 8
             chosen = [placement for placement in mine if placement.case.precision == precision]
             lines += [*_table(chosen, team, precision), ""]
     lines += _legend(placements, width)
+    lines += code_lines(placements, width)
     if whole:
         lines += _advice(placements, width)
     largest = max(teams, key=lambda team: team.threads)

@@ -10,6 +10,7 @@ import numpy as np
 
 from microbench.kernels import pitched
 from microbench.kernels import tile as tiles
+from microbench.kernels.arrays import clear, constant
 from microbench.kernels.elementary import EXP_FLOP, exp_helpers, exp_makers
 from microbench.kernels.formula import Formula
 from microbench.kernels.hints import make_larger, make_settled
@@ -157,7 +158,7 @@ class _Attention:
         begin, end = part.share(self.heads)
         return end - begin
 
-    def array(self, name: str, rows: int, *, flat: bool, clear: bool = False) -> Array:
+    def array(self, name: str, rows: int, *, flat: bool, result: bool = False) -> Array:
         """Return an array of `rows` rows a head, in two dimensions if it is flat."""
 
         def shape(part: Part) -> tuple[int, ...]:
@@ -165,7 +166,7 @@ class _Attention:
             return (heads * rows, self.depth) if flat else (heads, rows, self.depth)
 
         def fill(part: Part, array: np.ndarray[Any, Any]) -> None:
-            if clear:
+            if result:
                 array[:] = 0
                 return
             first = part.share(self.heads)[0] * rows * self.depth
@@ -203,11 +204,6 @@ class _Attention:
         return ""
 
 
-def constant(name: str, value: int) -> Integer:
-    """Return a whole number that is the same for every part."""
-    return Integer(name, lambda part: value)
-
-
 def _decode(problem: Problem) -> Program:
     data = _Attention(problem, 1)
     return Program(
@@ -221,8 +217,8 @@ def _decode(problem: Problem) -> Program:
             ),
             data.array("key", data.length, flat=False),
             data.array("value", data.length, flat=False),
-            Array("score", problem.dtype, lambda part: (data.length,), _clear),
-            data.array("result", 1, flat=True, clear=True),
+            Array("score", problem.dtype, lambda part: (data.length,), clear),
+            data.array("result", 1, flat=True, result=True),
             Integer("heads", data.mine),
             constant("length", data.length),
             constant("depth", data.depth),
@@ -235,10 +231,6 @@ def _decode(problem: Problem) -> Program:
     )
 
 
-def _clear(part: Part, array: np.ndarray[Any, Any]) -> None:
-    array[:] = 0
-
-
 def _prefill(problem: Problem) -> Program:
     shape = pitched.shape(problem)
     data = _Attention(problem, problem.size("length"))
@@ -247,7 +239,7 @@ def _prefill(problem: Problem) -> Program:
             raise Unsuitable(f"{name} is {size}; blocks and tiles need a multiple of {unit}")
 
     def shared(name: str, *extents: int) -> Array:
-        return Array(name, problem.dtype, lambda part: extents, _clear)
+        return Array(name, problem.dtype, lambda part: extents, clear)
 
     return Program(
         attention_prefill,
@@ -259,7 +251,7 @@ def _prefill(problem: Problem) -> Program:
             shared("score", QUERIES, KEYS),
             shared("peak", QUERIES),
             shared("total", QUERIES),
-            data.array("result", data.length, flat=True, clear=True),
+            data.array("result", data.length, flat=True, result=True),
             Integer("heads", data.mine),
             constant("length", data.length),
             constant("depth", data.depth),
@@ -322,7 +314,7 @@ KERNELS = (
         "products of matrices, and for each score a subtraction, a multiplication, an exponential and an addition",
         flop=Formula("heads*length*(length*(4*depth + e + 3) + (blocks-1)*(depth + e + 4) + depth + 1)"),
         read=Formula(
-            "s*heads*(2*length*depth//w*(whole*(p+w) + rest*(1+w)) + 2*length**2 + length*(2*blocks*depth + 3*blocks"
+            "s*heads*(2*length*(depth//w)*(whole*(p+w) + rest*(1+w)) + 2*length**2 + length*(2*blocks*depth + 3*blocks"
             " - 1))"
         ),
         written=Formula("s*heads*length*(2*length + 2*blocks*depth + 2*blocks + depth + 1)"),

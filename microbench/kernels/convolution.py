@@ -9,6 +9,7 @@ import numpy as np
 
 from microbench.kernels import pitched
 from microbench.kernels import tile as tiles
+from microbench.kernels.arrays import clear, constant, extent_of
 from microbench.kernels.formula import Formula
 from microbench.kernels.kernel import (
     Array,
@@ -140,16 +141,6 @@ class _Layer:
         return differs(arrays["result"].reshape(-1)[places], expected, TOLERANCE[self.problem.precision])
 
 
-def clear(part: Part, array: np.ndarray[Any, Any]) -> None:
-    """Fill an array with zeros: a result that no pass leaves."""
-    array[:] = 0
-
-
-def constant(name: str, value: int) -> Integer:
-    """Return a whole number that is the same for every part."""
-    return Integer(name, lambda part: value)
-
-
 def _direct(problem: Problem) -> Program:
     layer, dtype = _Layer(problem), problem.dtype
     shape = (layer.filters, 3, 3, layer.channels)
@@ -242,10 +233,7 @@ def _conv(name: str, title: str, implementation: str, read: str, **facts: Any) -
 
 def _filter(problem: Problem) -> Program:
     n, dtype = problem.size("n"), problem.dtype
-
-    def extent(part: Part) -> int:
-        begin, end = part.share(n)
-        return end - begin
+    extent = extent_of(n)
 
     def fill(part: Part, array: np.ndarray[Any, Any]) -> None:
         fill_pattern(array, 0, len(array), first=part.share(n)[0])
@@ -287,7 +275,7 @@ KERNELS = (
         "conv_blocked",
         "Convolution 3x3, register tiles",
         "explicit vectors",
-        "s*filters//w*images*n*(9*channels*(whole*(p+w) + rest*(1+w)) + 2*n*w)",
+        "s*images*n*(filters//w)*(9*channels*(whole*(p+w) + rest*(1+w)) + 2*n*w)",
         written=Formula("3*s*filters*images*n**2"),
         quantities=_tiled,
         task=_blocked,

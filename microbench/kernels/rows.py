@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from microbench.assembly import Counts
 from microbench.kernels.kernel import Problem
+from microbench.kernels.writer import Writer, pointer_to
 
 UNROLL = 4
 """Vectors of one trip along a row alone: enough to hide the counter and the branch."""
@@ -43,8 +44,8 @@ class Rows:
 
     @property
     def lanes(self) -> int:
-        """Elements of a vector."""
-        return self.problem.vector_bits // 8 // self.problem.element_bytes
+        """Elements of a vector; 1 where there are none."""
+        return max(1, self.problem.vector_bits // 8 // self.problem.element_bytes)
 
     @property
     def unroll(self) -> int:
@@ -60,6 +61,7 @@ class Rows:
     def counts(self) -> Counts:
         """What the innermost loop contains."""
         points = self.unroll * self.layers
+        past = self.nontemporal and self.lanes > 1
         # Of vectors of two elements, one's right neighbours are the next one's left.
         loaded = {
             offset
@@ -71,8 +73,8 @@ class Rows:
             add=2 * self.dimensions * points,
             mul=points,
             loads=len(loaded),
-            stores=0 if self.nontemporal else points,
-            nontemporal_stores=points if self.nontemporal else 0,
+            stores=0 if past else points,
+            nontemporal_stores=points if past else 0,
             vector_bits=self.problem.vector_bits,
         )
 
@@ -83,20 +85,14 @@ class Rows:
         each of the pitches before and behind, one pitch for each dimension beyond the first; and the same in the
         following layers, which are the last pitch apart. Arrays are flat. `new` may be `old` if `to` is below `at`.
         """
-        from llvmlite import ir
         from numba import types
         from numba.extending import intrinsic
 
         whole = types.int64
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            def begins(array: int) -> Any:
-                kind = signature.args[array]
-                address = builder.ptrtoint(context.make_array(kind)(context, builder, args[array]).data, ir.IntType(64))
-                first = builder.inttoptr(address, ir.PointerType())
-                return builder.gep(first, [args[array + 1]], source_etype=context.get_data_type(kind.dtype))
-
-            self.emit(builder, begins(0), begins(2), args[4], args[5], args[6:], platform.machine())
+            new, old = (pointer_to(context, builder, signature, args, index) for index in (0, 2))
+            self.emit(builder, new, old, args[4], args[5], args[6:], platform.machine())
             return context.get_dummy_value()
 
         @intrinsic  # type: ignore[untyped-decorator]
@@ -121,12 +117,11 @@ class Rows:
 
         from microbench.vector import Emitter
 
+        writer = Writer(builder, self.problem.precision, self.problem.vector_bits, machine)
         emitter = Emitter(builder, self.problem.precision, self.problem.vector_bits, machine)
-        word, element, size = ir.IntType(64), emitter.type.element, self.problem.element_bytes
 
-        lone = builder.insert_element(ir.Constant(emitter.type, ir.Undefined), weight, ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), [0] * self.lanes)
-        weights = builder.shuffle_vector(lone, ir.Constant(emitter.type, ir.Undefined), zeros)
+        def located(pointer: Any, place: Any) -> Any:
+            return writer.at(pointer, writer.times(place, writer.size))
 
         def trip(first: Any, kind: Any, factor: Any, width: int) -> None:
             loaded: dict[Offset, Any] = {}
@@ -136,36 +131,39 @@ class Rows:
                 if offset not in loaded:
                     place = places[offset[-1] if self.dimensions > 1 else 0]
                     if self.dimensions == 3 and offset[1]:
-                        place = builder.add(place, builder.mul(pitches[0], ir.Constant(word, offset[1])))
-                    where = builder.gep(old, [builder.add(place, ir.Constant(word, offset[0]))], source_etype=element)
-                    loaded[offset] = builder.load(where, typ=kind)
-                    loaded[offset].align = size
+                        place = builder.add(place, writer.times(pitches[0], offset[1]))
+                    loaded[offset] = writer.load(writer.at(located(old, place), offset[0] * writer.size), kind)
                 return loaded[offset]
 
             for layer in range(self.layers):
-                row = builder.gep(new, [places[layer]], source_etype=element)
+                row = located(new, places[layer])
+                past = builder.inttoptr(builder.ptrtoint(row, ir.IntType(64)), ir.PointerType())
                 for along in range(0, width, self.lanes):
                     total = None
                     for offset in self._star(along, layer):
                         total = value(offset) if total is None else builder.fadd(total, value(offset))
                     total = builder.fmul(total, factor)
-                    if self.nontemporal and kind is not element:
-                        emitter.store(total, row, along * size, nontemporal=True)
+                    if self.nontemporal and kind is not writer.element:
+                        emitter.store(total, past, along * writer.size, nontemporal=True)
                     else:
-                        where = builder.gep(row, [ir.Constant(word, along)], source_etype=element)
-                        builder.store(total, where).align = size
+                        writer.store(total, writer.at(row, along * writer.size))
             emitter.flush()
 
-        begin: Any = ir.Constant(word, 0)
-        steps = [self.lanes * self.unroll, 1] if self.nontemporal else [self.lanes * self.unroll, self.lanes, 1]
-        for width in steps:
-            place, close = loop(builder, begin, count, width)
-            if width == 1:
-                trip(place, element, weight, 1)
-            else:
-                trip(place, emitter.type, weights, width)
-            close()
-            begin = place
+        place, weights = writer.integer(0), writer.splat(weight)
+        # Single vectors are not worth code of their own where several rows are done at once.
+        single = [self.lanes] if self.layers == 1 and self.lanes > 1 else []
+        for width in (self.lanes * self.unroll, *single, 1):
+            step = writer.integer(width)
+            kind, factor = (writer.element, weight) if width < self.lanes else (writer.type, weights)
+
+            def body(
+                values: list[Any], kind: Any = kind, factor: Any = factor, width: int = width, step: Any = step
+            ) -> list[Any]:
+                writer.apart()
+                trip(values[0], kind, factor, width)
+                return [builder.add(values[0], step)]
+
+            (place,) = writer.loop(builder.sdiv(builder.sub(count, place), step), [place], body)
 
     def _places(self, builder: Any, first: Any, pitches: Any) -> dict[int, Any]:
         """Return where each layer lies, by its number from -1 on.
@@ -192,36 +190,6 @@ class Rows:
         for axis in range(self.dimensions):
             for sign in (-1, 1):
                 yield (*centre[:axis], centre[axis] + sign, *centre[axis + 1 :])
-
-
-def loop(builder: Any, begin: Any, end: Any, width: int) -> tuple[Any, Callable[[], None]]:
-    """Begin to emit a loop from `begin` by `width`, as long as whole steps fit below `end`.
-
-    Returns where a trip is (after the loop: where it stopped) and what ends its body. LLVM will not unroll it further,
-    nor make vectors of single elements.
-    """
-    from llvmlite import ir
-
-    word = ir.IntType(64)
-    step = ir.Constant(word, width)
-    last = builder.sub(end, step)
-    before = builder.block
-    test, trip, done = (builder.append_basic_block(name) for name in ("test", "trip", "done"))
-    builder.branch(test)
-    builder.position_at_end(test)
-    place = builder.phi(word)
-    place.add_incoming(begin, before)
-    builder.cbranch(builder.icmp_signed("<=", place, last), trip, done)
-    builder.position_at_end(trip)
-    barrier = ir.InlineAsm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", side_effect=True)
-    builder.call(barrier, [], attrs=("convergent",))
-
-    def close() -> None:
-        place.add_incoming(builder.add(place, step), builder.block)
-        builder.branch(test)
-        builder.position_at_end(done)
-
-    return place, close
 
 
 def make_drain() -> Any:

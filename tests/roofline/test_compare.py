@@ -236,7 +236,7 @@ def test_the_core_clock_is_told_if_it_moved(factor: float, told: bool) -> None:
     moved = replace(
         base,
         compute=tuple(
-            replace(roof, rate=replace(roof.rate, per_cycle=(roof.rate.per_cycle or 0.0) / factor))
+            replace(roof, rate=replace(roof.rate, clock_hz=(roof.rate.clock_hz or 0.0) * factor))
             for roof in base.compute
         ),
     )

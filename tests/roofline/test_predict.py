@@ -143,7 +143,8 @@ def test_the_kernels_of_a_result_are_a_workload_once_a_ladder() -> None:
     names = [each.name for each in workload.parts]
     assert len(set(names)) == len(names)
     assert [name for name in names if name.startswith("gemm")] == [
-        "gemm_blas n 2048 fp64 DRAM", "gemm_blas n 2048 fp32 DRAM"
+        "gemm_reordered n 512 fp64 DRAM", "gemm_blas n 2048 fp64 DRAM",
+        "gemm_reordered n 512 fp32 DRAM", "gemm_blas n 2048 fp32 DRAM",
     ]  # fmt: skip
     assert "Left out, because they have no FLOP or no traffic: stream_copy n 16777216" in workload.notes[0]
     dot = next(each for each in workload.parts if each.name == "dot n 16777216 fp64 DRAM")

@@ -9,7 +9,7 @@ import pytest
 
 from microbench.kernels import attention, pitched
 from microbench.kernels.kernel import Part, Program, Request, Sizes, Unsuitable
-from microbench.kernels.neural import SETTLED, adam_after
+from microbench.kernels.parameters import SETTLED, adam_after
 from microbench.kernels.registry import kernel
 from tests.microbench.kernels.intrinsics import ROW_HINTS, exponential, flat, root, tile
 from tests.microbench.kernels.workbench import Workbench, counted, problem

@@ -158,7 +158,20 @@ def test_several_layers_share_their_loads() -> None:
 def test_loops_are_what_was_meant_on_other_cpus(
     target: Target, precision: str, dimensions: int, layers: int, nontemporal: bool
 ) -> None:
-    rows = Rows(Problem(precision, {}, vector_bits=max(target.vector_bits)), dimensions, layers, nontemporal)
+    check_rows(
+        target, Rows(Problem(precision, {}, vector_bits=max(target.vector_bits)), dimensions, layers, nontemporal)
+    )
+
+
+@pytest.mark.parametrize(("precision", "bits"), [("fp64", 64), ("fp32", 32)])
+@pytest.mark.parametrize(("dimensions", "layers"), [(1, 1), (2, 8)])
+def test_cpus_without_vectors_have_a_loop_too(precision: str, bits: int, dimensions: int, layers: int) -> None:
+    check_rows(NEHALEM, Rows(Problem(precision, {}, vector_bits=bits), dimensions, layers, nontemporal=True))
+
+
+def check_rows(target: Target, rows: Rows) -> None:
+    """The code of the rows for a CPU contains the loop that their counts say."""
+    precision, dimensions = rows.problem.precision, rows.dimensions
     word, element = ir.IntType(64), ir.DoubleType() if precision == "fp64" else ir.FloatType()
 
     def body(builder: ir.IRBuilder, found: Any) -> None:
