@@ -1,4 +1,4 @@
-"""What must be known before numbers of machines are held against each other, measured ones against promised ones most."""
+"""What must be known before numbers of machines, measured and promised, are held against each other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cautions(machines: Sequence[Machine], names: Sequence[str]) -> tuple[str, ..
         low, high = STREAMS
         found.append(
             f"A promised bandwidth ({', '.join(promised)}) is that of the memory's pins, and streams reach {low:g} to "
-            f"{high:g} of it; a promised peak is units x clock. What was measured ({', '.join(measured)}) has paid that "
-            "already."
+            f"{high:g} of it; a promised peak is units x clock. What was measured ({', '.join(measured)}) has paid "
+            "that already."
         )
     return tuple(found)

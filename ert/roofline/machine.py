@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ert.errors import InputError
@@ -137,6 +137,26 @@ class Machine:
                 return slope
         have = ", ".join(slope.level for slope in self.slopes) or "none at all"
         raise InputError(f"{self.name} ({self.source}): no memory roof of {wanted}; it has: {have}")
+
+
+def of_mixes(machine: Machine, mixes: Mapping[str, str]) -> Machine:
+    """Return a measured machine with its memory roofs of the access mixes named by level, where it has them."""
+    if machine.roofline is None:
+        return machine
+    team = largest_team(machine.roofline.teams)
+    slopes = []
+    for slope in machine.slopes:
+        same = [
+            roof
+            for roof in machine.roofline.memory
+            if (roof.team, roof.level, roof.bytes_counted) == (team, slope.level, "program")
+            and roof.verified and roof.mix == mixes.get(slope.level)
+        ]  # fmt: skip
+        best = max(same, key=lambda roof: roof.rate.best, default=None)
+        slopes.append(
+            slope if best is None else Slope(best.level, best.mix, best.name, best.rate.best, allowance(best.rate))
+        )
+    return replace(machine, slopes=tuple(slopes))
 
 
 def allowance(rate: Estimate) -> float:

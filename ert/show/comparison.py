@@ -20,8 +20,9 @@ PLAIN = (0.1, 10.0)
 """Ratios in between are written with three decimals, so that those near 1 can be told apart."""
 
 EQUAL = (
-    "Equal: the larger number is at most (1 + combined spread) times the smaller. A number's spread is that of its rounds, "
-    "at least what its grade stands for; a promise has none, so that two promises are equal only if they are the same."
+    "Equal: the larger number is at most (1 + combined spread) times the smaller. A number's spread is that of its "
+    "rounds, at least what its grade stands for; a promise has none, so that two promises "
+    "are equal only if they are the same."
 )
 
 RIDGES: Kind = "ridge point"

@@ -121,9 +121,9 @@ def answer(prediction: Prediction, names: Sequence[str]) -> str:
 def beaten(prediction: Prediction, names: Sequence[str]) -> list[str]:
     """Say which kernels were measured to be faster than what their own machine's roofs are said to allow."""
     return [
-        f"{name}: {each.part.name} was measured in {units.seconds(each.measured)}, which is less than its lower bound of "
-        f"{units.seconds(each.seconds)}: its traffic is counted too high, or {each.slope.name} or {each.peak.name} was "
-        "measured too low."
+        f"{name}: {each.part.name} was measured in {units.seconds(each.measured)}, which is less than its lower bound "
+        f"of {units.seconds(each.seconds)}: its traffic is counted too high, or {each.slope.name} or {each.peak.name} "
+        "was measured too low."
         for name, prospect in zip(names, prediction.prospects, strict=True)
         for each in prospect.forecasts
         if each.measured is not None and each.beaten
