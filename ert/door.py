@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import codecs
+import io
 import os
 import signal
 import sys
@@ -14,6 +16,12 @@ from ert.errors import InputError
 
 FINE, CHECK_FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 """Exit codes. The last two are 128 plus the number of the signal, as shells report them."""
+
+
+_PLAIN = "ert-plain"
+"""Name of the codec error handler that output goes through: no letter ends a command."""
+
+_NEAREST = {"µ": "u", "μ": "u", "×": "x", "·": "*", "–": "-", "—": "-", "’": "'", "…": "...", "®": "(R)", "™": "(TM)"}
 
 
 class Terminated(KeyboardInterrupt):
@@ -83,6 +91,20 @@ def _open_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open as long as the process
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors=_PLAIN)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Write what an encoding does not have as the nearest letters of ASCII (a handler of codecs)."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_NEAREST.get(letter, "?") for letter in text), error.end
+
+
+codecs.register_error(_PLAIN, _plain)
 
 
 def _complain(sentence: str, code: int) -> int:

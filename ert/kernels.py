@@ -41,7 +41,8 @@ result holds both and is drawn anew; the sweep's own file stays as it is."""
 EPILOG = """\
 NAMES are kernels, families or ladders (--list shows them); without any, every kernel runs in
 every size: some minutes. exit codes: 0 fine, 1 the measurement failed, 2 bad input, 130 or 143
-interrupted: then the kernels measured until then are kept."""
+interrupted: then the kernels measured until then are kept. An interruption waits for the pass
+that runs; a second one ends the command at once."""
 
 LISTED_BYTES = 128 << 20
 """Data of the kernels in ``--list`` whose size follows the machine: four times an L3 of 32 MiB."""
@@ -78,7 +79,8 @@ def _parser() -> door.Parser:
         "--against",
         metavar="RESULT",
         type=Path,
-        help="the sweep whose roofs apply, of this machine (default: the newest in OUT/<machine>/)",
+        help="the sweep whose roofs apply, of this machine, or the journal of a run of kernels that was killed "
+        "(default: the newest in OUT/<machine>/)",
     )
     parser.add_argument(
         "--size",

@@ -177,7 +177,10 @@ class Table:
         return f"{self._where}.{key}" if self._where else key
 
     def _wrong(self, key: str, expected: str, value: object, hint: str = "") -> NoReturn:
-        shown = repr(value)
+        try:
+            shown = repr(value)
+        except (RecursionError, ValueError):  # whole numbers in hexadecimal digits have no limit until they are written
+            shown = "a number of thousands of digits"
         shown = shown if len(shown) <= SHOWN_CHARACTERS else shown[: SHOWN_CHARACTERS - 3] + "..."
         self.fail(f"expected {expected}, found {shown}" + (f"; {hint}" if hint else ""), key)
 
@@ -210,6 +213,9 @@ def read(path: Path | Traversable, file: str = "") -> Table:
         raise InputError(f"{file}: this is not TOML: it is no UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file}: this is not TOML: {error}") from None
+    except (RecursionError, ValueError):
+        # Python limits both; neither says where.
+        raise InputError(f"{file}: it has a number of thousands of digits, or nesting without end") from None
 
 
 def regular(path: Path) -> None:

@@ -9,7 +9,7 @@ from itertools import groupby
 from ert.roofline.model import MEMORY, Case, Kernel, Work
 from ert.show.units import number, short, size
 
-NAME, FORMULA = 12, 44
+NAME, FORMULA = 14, 42
 """Columns of the names of the counts and of their formulas."""
 
 NO_BREAK = "\u00a0"

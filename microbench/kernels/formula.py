@@ -74,6 +74,7 @@ class Formula:
         text = re.sub(r"\*\*\s*(\d+)", lambda power: power.group(1).translate(_POWERS), text)
         text = re.sub(r"\s*\*\s*", "·", text)
         text = re.sub(r"\s*([+-])\s*", r" \1 ", text)
+        text = re.sub(r"(?<!\w)\((\w+)\)", r"\1", text)
         return re.sub(r"\s*//\s*", " / ", text).strip()
 
 

@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 from ert.roofline.advice import RULES
-from ert.roofline.model import Code, ComputeRoof, Kernel, MemoryRoof, Roofline, Team, Work
+from ert.roofline.model import (
+    Case,
+    Code,
+    ComputeRoof,
+    Kernel,
+    Measurement,
+    MemoryRoof,
+    Roofline,
+    Sample,
+    Team,
+    Work,
+)
 from ert.roofline.place import Placement, place
 from ert.roofline.quantities import number
 from tests import factories
@@ -660,3 +671,55 @@ def test_an_unverified_ceiling_says_nothing() -> None:
 def test_every_rule_has_its_test_here() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     assert [rule.__name__ for rule in RULES if f'"{rule.__name__}"' not in text] == []
+
+
+# ------------------------------------------------------------------------------- mixes of loads and stores
+
+TWO_LOADS = Work(flop=MIB // 4, read_bytes=2 * MIB, written_bytes=MIB)
+MIXES = {
+    "load": Work(read_bytes=300),
+    "update": Work(read_bytes=100, written_bytes=100),
+    "load2_store1": Work(read_bytes=200, written_bytes=100, allocate_bytes=100),
+}
+
+
+def mixed(entry: Kernel, work: Work, seconds: float, level: str, *mixes: str) -> Placement:
+    """Place a kernel where so many mixes are known by their shares."""
+    measured = kernel_measurement(entry, work, seconds, team=ONE, level=level, working_set=4 * KIB)
+    known = [
+        Measurement(Case("memory", ONE, mix=mix), MIXES[mix], Code("verified"), (Sample(0, 1, 1.0),)) for mix in mixes
+    ]
+    memory = tuple(roof for roof in WHOLE.memory if roof.mix in mixes)
+    results = factories.zen4_results(measurements=(measured, *known), kernels=(entry,))
+    return place(results, replace(WHOLE, memory=memory))[0]
+
+
+def test_an_update_in_place_has_the_roof_of_two_loads_and_a_store_in_l1() -> None:
+    axpy = kernel("axpy", "vector", mix="update")
+    right = mixed(axpy, TWO_LOADS, 3 * MIB / (0.97 * 328e9), "L1", "load", "update", "load2_store1")
+    assert right.advice[0].startswith("At 97.0 % of the L1 load2_store1 roof (328 GB/s)")
+    # Where its own mix was not measured, another one that moves slower is the cause, and no cache.
+    other = mixed(axpy, TWO_LOADS, 3 * MIB / (0.97 * 328e9), "L1", "update")
+    assert other.rule == "above_memory_roof"
+    assert other.advice == (
+        f"It moves {100 * 0.97 * 328 / 213:.1f} % of what the L1 update roof allows: 66.7 % of its traffic are reads, "
+        "50.0 % of that roof's, and no nearer mix was measured there.",
+    )
+
+
+def test_above_a_roof_in_l1_there_is_no_nearer_cache() -> None:
+    found = mixed(kernel(mix="update"), replace(TWO_LOADS, written_bytes=2 * MIB), 4 * MIB / 300e9, "L1", "update")
+    assert found.advice[0].endswith("the code loads or stores less than is counted, or the roof was measured too low.")
+
+
+def test_the_inner_levels_roof_is_that_of_its_loads_and_stores() -> None:
+    work = replace(TWO_LOADS, level_bytes=(("DRAM", MIB // 100),))
+    entry = kernel("gemm_reordered", "dense", mix="load")
+    found = mixed(entry, work, 3 * MIB / (0.9 * 328e9), "DRAM", "load", "load2_store1")
+    assert found.rule == "inner_level"
+    assert found.advice[0] == "Its traffic at L1, 295 GB/s (modelled), is 90.0 % of the L1 load2_store1 roof."
+
+
+def test_the_article_before_a_level() -> None:
+    found = streaming(0.95, level="L1", bytes_per_s=233e9)
+    assert found.advice[1].startswith("2 threads have an L1 roof")
