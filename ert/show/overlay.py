@@ -22,7 +22,10 @@ EVERYTHING = Team("all", (), 1)
 
 WHAT_PROMISES = "Dashed: promised, not measured."
 
-WHAT_MARKS = "A mark is what the roofs allow a part of the workload; its area and the bar are its share of the time."
+WHAT_MARKS = (
+    "A mark is what the roofs allow a part of the workload; its area (less for one on another) and the bar are its "
+    "share of the time."
+)
 
 
 def overlay_figure(machines: Sequence[Machine], names: Sequence[str], title: str) -> Figure:
