@@ -54,7 +54,7 @@ class _Made:
 
 @dataclass(slots=True)
 class _Open:
-    """The case whose data are laid, how often it ran since, and how long a pass took last."""
+    """The case whose data are laid, and how often it ran since."""
 
     case: Case
     task: Task
@@ -62,7 +62,6 @@ class _Open:
     views: dict[int, Mapping[str, np.ndarray[Any, Any]]] = field(default_factory=dict)
     data: Any = None
     runs: int = 0
-    pass_seconds: float = 0.0
 
 
 class Applications:
@@ -86,6 +85,7 @@ class Applications:
         self._made: dict[tuple[str, str, int], _Made] = {}
         self._shared = Arena(0)
         self._state: _Open | None = None
+        self._pass_seconds: dict[Case, float] = {}
         self._pools: ThreadpoolController | None = None
         self._spinning = False
         self.compiling = self.measuring = 0.0
@@ -116,7 +116,7 @@ class Applications:
         """Run the opened case: a pass that warms up, where it matters, then the timed passes."""
         state = self._opened(case)
         # What runs between two samples may evict a part of the data; a long pass brings it back at its beginning.
-        warm = 0 if state.pass_seconds > LONG_PASS else 1
+        warm = 0 if self._pass_seconds.get(case, 0.0) > LONG_PASS else 1
         began = time.perf_counter()
         if isinstance(state.task, Library):
             timing = self._call(state, state.task, warm, passes)
@@ -130,7 +130,7 @@ class Applications:
             )
         self.measuring += time.perf_counter() - began
         state.runs += warm + passes
-        state.pass_seconds = timing.seconds / passes
+        self._pass_seconds[case] = timing.seconds / passes
         return timing
 
     def check(self, case: Case) -> str:

@@ -7,18 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ert.measure import irregular, kernels, plan
 from ert.measure.choices import Choices, Chosen, Widths
-from ert.measure.plan import Settings
+from ert.measure.plan import NEAR_PEAK, Settings
 from ert.measure.sampling import Instrument, Visit
 from ert.measure.teams import Teams, kinds_of, node_of
 from ert.measure.visits import Listener, Recorder, Visits
 from ert.roofline import quantities
-from ert.roofline.caches import cache_capacities, cache_share
+from ert.roofline.caches import BEYOND_CACHE, cache_capacities, cache_share
 from ert.roofline.fit import curve_measurements, fit, rates
 from ert.roofline.levels import find_plateaus
-from ert.roofline.model import MEMORY, Case, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
-
-NEAR_PEAK = 0.985
-"""Widths this near the best multiply-add rate count as equal to it when ceilings and the intensity sweep choose."""
+from ert.roofline.model import MEMORY, Case, Condition, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
 
 STILL_CACHED = 1.25
 """Rate of a thread among others on what should be memory, over that of a single thread on it, from which it is not
@@ -55,6 +52,8 @@ class Campaign:
         What an interrupted sweep measured already.
     notes : sequence of str
         Stored with the result.
+    conditions : sequence of Condition
+        The machine at the start; stored with the result.
     absent : sequence of (str, str)
         What cannot be measured here, and what it would need; stored with the result.
     widths : mapping of str to sequence of int, optional
@@ -88,6 +87,7 @@ class Campaign:
         listener: Listener,
         earlier: Sequence[Measurement] = (),
         notes: Sequence[str] = (),
+        conditions: Sequence[Condition] = (),
         absent: Sequence[tuple[str, str]] = (),
         widths: Mapping[str, Sequence[int]] | None = None,
         expected_seconds: float = 0.0,
@@ -111,7 +111,7 @@ class Campaign:
         self._absent = tuple(absent)
         self._earlier = {measurement.case: measurement for measurement in earlier}
         self._visits = Visits(instrument, recorder, listener, elapsed, self._earlier, expected_seconds)
-        self._notes = tuple(notes)
+        self._notes, self._conditions = tuple(notes), tuple(conditions)
         self._scaling = dict(scaling or {})
         self._sparse = irregular.EFFORTS[settings.effort]
         self._wish, self._kernel_memory = wish, kernel_memory
@@ -122,7 +122,6 @@ class Campaign:
         )  # fmt: skip
         self._later: Sequence[Case] = ()
         self._beside: kernels.Beside = {}
-        self._kernel_names = {spec.name for spec in wish.specs} if wish else set()
 
     # ------------------------------------------------------------------------------------------- the whole
 
@@ -155,6 +154,7 @@ class Campaign:
             seconds=seconds,
             complete=complete,
             kernels=self._wish.kernels if self._wish else (),
+            conditions=self._conditions,
         )
 
     def _first_round(self) -> Iterator[Sequence[Case]]:
@@ -205,7 +205,7 @@ class Campaign:
     def _beyond(self, team: Team, bits: int) -> Iterator[Sequence[Case]]:
         """Go on with the curve of a team where it cannot have reached memory: the declared caches are too small."""
         while self._in_cache(team):
-            largest = min(plan.BEYOND_CACHE * self._largest[team], self._room.get(team, 0))
+            largest = min(BEYOND_CACHE * self._largest[team], self._room.get(team, 0))
             sizes = plan.curve_sizes(largest, plan.EXTRA_POINTS)
             cases = plan.curve_cases(team, [size for size in sizes if size > self._largest[team]], bits)
             if not cases:
@@ -306,11 +306,11 @@ class Campaign:
         ]
         chosen, absent = kernels.cases(self._wish, grounds, self._kernel_memory)
         self._absent = (*self._absent, *absent)
+        so_far = self.results(complete=False, seconds=Seconds())
+        self._beside = kernels.beside(chosen, so_far, fit(so_far), self._registers)
         if self._wish.everything:
             # So many data cannot be laid anew in each round.
-            so_far = self.results(complete=False, seconds=Seconds())
             self._later = chosen
-            self._beside = kernels.beside(chosen, so_far, fit(so_far), self._registers)
             return
         for group in kernels.in_order(chosen):
             yield self._round(0, group)
@@ -391,15 +391,17 @@ class Campaign:
 
     def _round(self, number: int, cases: Iterable[Case]) -> Sequence[Case]:
         cases = tuple(cases)
-        self._visits.round(number, [case for case in cases if number < self._rounds(case)], self._how)
+        due = [case for case in cases if number < self._rounds(case)]
+        if due and due[0] in self._beside:
+            self._visits.pairs(number, kernels.with_roof(due, self._beside), self._of_kernels.visit, number)
+        else:
+            self._visits.round(number, due, self._how)
         return cases
 
     def _rounds(self, case: Case) -> int:
-        if case.probe in self._kernel_names:
+        if case in self._beside:
             return self._of_kernels.rounds
         return self._sparse.rounds if case.probe in irregular.PROBES else self._effort.rounds
 
     def _how(self, case: Case) -> Visit:
-        if case.probe in self._kernel_names:
-            return self._of_kernels.visit
         return self._sparse.visit if case.probe in irregular.PROBES else Visit(self._effort.samples)

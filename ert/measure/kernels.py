@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import cast
 
 from ert.errors import InputError
+from ert.measure.plan import NEAR_PEAK
 from ert.measure.sampling import Visit
 from ert.measure.visits import Visits
 from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
 from ert.roofline.model import MEMORY, Case, ComputeRoof, Implementation, Kernel, Limit, Results, Roofline, Team, Work
+from ert.roofline.quantities import size
 from microbench.kernels import matrices, registry
 from microbench.kernels.kernel import NOTHING, PRECISIONS, Problem, Request, Unsuitable
 from microbench.kernels.kernel import Spec as Spec
@@ -28,8 +30,6 @@ LARGEST_SIZE = 1 << 40
 MATRIX = "matrix"
 """The one size that is a name."""
 
-MEBI = 1 << 20
-
 LARGEST_COUNT = 10**16
 """FLOP or bytes of a pass above this are refused: on one core it would take days."""
 
@@ -37,8 +37,8 @@ LARGEST_COUNT = 10**16
 LISTED_BITS, LISTED_REGISTERS = 256, 16
 """The CPU that a listing without a machine is for, where padding or blocks depend on it: one with AVX2."""
 
-EXPECTED_CASE, EXPECTED_VISIT = 0.3, 0.2
-"""Seconds for the code of a case and for a visit, only to say how long it will take."""
+EXPECTED_VISIT = 0.08
+"""Seconds for a visit and its share of making the code, only to say how long a sweep will take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(2, Visit(2)),
+    "quick": Effort(2, Visit(1)),
     "default": Effort(3, Visit(2)),
     "thorough": Effort(5, Visit(3)),
 }
@@ -94,11 +94,16 @@ class Ground:
         return list(self.working_sets)[-1] if self.working_sets else MEMORY
 
     def bits(self, spec: Spec, precision: str, level: str) -> int:
-        """Return the vector width of a kernel's code; 0 where the compiler or a library chooses."""
+        """Return the vector width of a kernel's code; 0 where the compiler or a library chooses.
+
+        A stream takes the best width of its access mix at the level: it is not always the widest, in memory neither
+        (on Zen 4 a copy of 512-bit vectors reached 0.8 of one of 256). Where there is more arithmetic than a few
+        operations an element, the widest that reaches the peak computes best.
+        """
         if spec.implementation != "explicit vectors":
             return 0
         best = self.compute_bits.get(precision, max(self.compute_bits.values(), default=128))
-        return self.stream_bits.get((level, spec.mix), best) if spec.streaming else best
+        return self.stream_bits.get((level, spec.mix), best) if spec.streaming and spec.thin else best
 
 
 def ground_of(roofline: Roofline, team: Team, registers: int) -> Ground:
@@ -106,13 +111,22 @@ def ground_of(roofline: Roofline, team: Team, registers: int) -> Ground:
     curve = next((curve for curve in roofline.curves if curve.team == team), None)
     plateaus = curve.plateaus if curve else ()
     roofs = [roof for roof in roofline.memory if roof.team == team]
-    peaks = [roof for roof in roofline.compute if roof.team == team and roof.headline]
+    peaks = {roof.precision: roof for roof in roofline.compute if roof.team == team and roof.headline}
+    widest = {
+        name: max(
+            roof.vector_bits
+            for roof in roofline.compute
+            if (roof.team, roof.precision, roof.instructions) == (team, name, peak.instructions)
+            and roof.rate.best >= NEAR_PEAK * peak.rate.best
+        )
+        for name, peak in peaks.items()
+    }
     return Ground(
         team,
         {roof.level: roof.working_set for roof in sorted(roofs, key=lambda roof: roof.working_set)},
         {plateau.name: int(plateau.capacity) for plateau in plateaus if plateau.capacity},
         {(roof.level, roof.mix): roof.vector_bits for roof in roofs},
-        {peak.precision: peak.vector_bits for peak in peaks},
+        widest,
         registers,
     )
 
@@ -174,10 +188,12 @@ def named(names: Iterable[str]) -> tuple[Spec, ...]:
     Raises
     ------
     InputError
-        If there is no such kernel or family; the message suggests the nearest name.
+        If there is no such kernel, family or ladder, or a name is empty; the message suggests the nearest names.
     """
     chosen: set[str] = set()
     for name in names:
+        if not name.strip():
+            raise InputError("a name of a kernel is empty; leave the names out to run every kernel")
         if name == EVERY:
             chosen.update(spec.name for spec in registry.KERNELS)
             continue
@@ -286,10 +302,15 @@ def tour(visits: Visits, chosen: Sequence[Case], effort: str, beside: Beside, fi
     """
     how = EFFORTS[effort]
     for group in groups(chosen):
-        roofs = dict.fromkeys(roof for case in group for roof in beside[case])
+        peaks = dict.fromkeys(roof for case in group for roof in beside[case] if roof.probe == "compute")
         for number in range(how.rounds):
-            visits.round(first + number, roofs, lambda case: how.visit)
-            visits.round(number, group, lambda case: how.visit)
+            visits.round(first + number, peaks, lambda case: how.visit)
+            visits.pairs(number, with_roof(group, beside), how.visit, first + number)
+
+
+def with_roof(chosen: Iterable[Case], beside: Beside) -> tuple[tuple[Case, Case | None], ...]:
+    """Return each kernel with the memory roof that applies to it, which moves more than a compute roof does."""
+    return tuple((case, next((roof for roof in beside[case] if roof.probe == "memory"), None)) for case in chosen)
 
 
 def beside(chosen: Iterable[Case], results: Results, roofline: Roofline, registers: int) -> Beside:
@@ -315,9 +336,9 @@ def _arithmetic(what: Case | ComputeRoof) -> tuple[object, ...]:
 
 
 def steps(chosen: Sequence[Case], beside: Beside, effort: str) -> int:
-    """Return how many visits a tour has; a roof that applies to several groups has its rounds once."""
-    roofs = {roof for case in chosen for roof in beside[case]}
-    return EFFORTS[effort].rounds * (len(chosen) + len(roofs))
+    """Return how many visits a tour has: a compute roof that applies to several groups has its rounds once."""
+    peaks = {roof for case in chosen for roof in beside[case] if roof.probe == "compute"}
+    return EFFORTS[effort].rounds * (len(chosen) + len(peaks))
 
 
 def groups(chosen: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
@@ -344,12 +365,7 @@ def expected(wanted: Wish | None, teams: int, effort: str) -> tuple[float, int]:
     else:
         number = len(wanted.specs) * len(PRECISIONS) * teams * 2
     visits = number * EFFORTS[effort].rounds
-    return expected_seconds(number, visits), visits
-
-
-def expected_seconds(number: int, visits: int) -> float:
-    """Return roughly how many seconds so many cases take in so many visits."""
-    return number * EXPECTED_CASE + visits * EXPECTED_VISIT
+    return visits * EXPECTED_VISIT, visits
 
 
 def in_order(chosen: Iterable[Case]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
@@ -417,8 +433,10 @@ def matrix_of(path: Path) -> dict[str, int | str]:
 
 def listed(
     specs: Iterable[Spec], precision: str, given: Mapping[str, int | str], total_bytes: int
-) -> tuple[tuple[Kernel, Case, Work], ...]:
-    """Return kernels with a case each and what it counts, on one thread.
+) -> tuple[tuple[Kernel, Case, Work, Mapping[str, int]], ...]:
+    """Return kernels with a case each, what it counts, on one thread, and what follows from its sizes.
+
+    The last are the values of those names in the formulas that are no sizes: padded lengths, numbers of blocks.
 
     Parameters
     ----------
@@ -443,7 +461,16 @@ def listed(
             level=MEMORY,
             parameters=tuple(sorted(values.items())),
         )
-        rows.append((stored(spec), case, work_of(case, LISTED_REGISTERS)))
+        try:
+            work = work_of(case, LISTED_REGISTERS)
+            numbers = spec.numbers(problem_of(case, LISTED_REGISTERS))
+        except Unsuitable as error:
+            raise InputError(f"--size: {spec.name} cannot have it: {error}") from None
+        if max(work.flop, work.read_bytes, work.traffic_bytes(MEMORY)) > LARGEST_COUNT:
+            raise InputError(f"--size: {spec.name} cannot have it: a pass would not end in a lifetime")
+        counts = (spec.flop, spec.read, spec.written, spec.allocate, spec.compulsory, spec.traffic or NOTHING)
+        named = set().union(*(formula.names for formula in counts)) - {"s", "t", *spec.sizes}
+        rows.append((stored(spec), case, work, {name: numbers[name] for name in numbers if name in named}))
     return tuple(rows)
 
 
@@ -458,10 +485,10 @@ def _problems(wish: Wish, spec: Spec, precision: str, ground: Ground) -> Iterato
     outermost = list(levels)[-1]
     chosen = _chosen_sizes(spec, wish.sizes)
     wanted = levels if spec.streaming and wish.everything and not chosen else {outermost: levels[outermost]}
-    for level, size in wanted.items():
+    for level, held in wanted.items():
         bits = ground.bits(spec, precision, level)
         request = Request(
-            precision, size * ground.team.threads, ground.team.threads, ground.capacities, bits, ground.registers
+            precision, held * ground.team.threads, ground.team.threads, ground.capacities, bits, ground.registers
         )
         every = [{**spec.fit(request), **chosen}]
         if not chosen:
@@ -485,9 +512,7 @@ def _chosen_sizes(spec: Spec, given: Mapping[str, int | str]) -> dict[str, int |
 def _case(spec: Spec, problem: Problem, ground: Ground, level: str, most_bytes: int) -> Case:
     tally = spec.count(problem)
     if tally.working_set > most_bytes:
-        raise Unsuitable(
-            f"its data take {tally.working_set / MEBI:.0f} MiB of memory, of which {most_bytes / MEBI:.0f} may be used"
-        )
+        raise Unsuitable(f"its data take {size(tally.working_set)} of memory, of which {size(most_bytes)} may be used")
     if max(tally.flop, tally.read, tally.traffic) > LARGEST_COUNT:
         raise Unsuitable(f"a pass of {tally.flop} FLOP and {tally.read} bytes would not end in a lifetime")
     working_set = -(-tally.working_set // problem.threads)

@@ -11,16 +11,13 @@ from ert.measure.capacity import MEMORY_FRACTION
 from ert.measure.order import BINDINGS, BY_NUMBER
 from ert.measure.sampling import TARGET_SECONDS
 from ert.measure.teams import USUAL, nodes_with_memory
-from ert.roofline.caches import cache_capacities, cache_share
+from ert.roofline.caches import BEYOND_CACHE, cache_capacities, cache_share
 from ert.roofline.model import MEMORY, Case, Host, Plateau, Team
 from microbench import catalog
 from microbench.catalog import MIXES, MULTIPLY_ADDS, PRECISIONS
 
 SMALLEST = 4096
 """Bytes at which the bandwidth curve begins."""
-
-BEYOND_CACHE = 4
-"""The curve ends at this many times the last cache, so that less than a quarter of it can be in cache at the end."""
 
 THIRD = "L3"
 """Most machines have so many levels. Where the system declares fewer, or this one without a size, it may hide one."""
@@ -34,6 +31,9 @@ UNKNOWN_CACHES = 256 << 20
 
 UNKNOWN_OWN = 4 << 20
 """Bytes assumed then for the caches of one thread at least; the largest second levels hold 3 MiB."""
+
+BUDGET_STEPS = 1024
+"""How finely a memory budget is divided among teams."""
 
 DEFAULT_MEMORY = 2 << 30
 """Bytes of memory a sweep uses at most unless told otherwise, raised to what the caches of the machine demand."""
@@ -55,6 +55,10 @@ SINGLE_CHAINS = {16: 8, 32: 24}
 
 SPARE_REGISTERS = {16: 4, 32: 8}
 """Registers that the chains of a mix leave to operands and copies."""
+
+NEAR_PEAK = 0.985
+"""Widths this near the best multiply-add rate count as equal to it when ceilings, the intensity sweep and kernels
+choose."""
 
 ALL = "all"
 """For ``--precisions``: whatever the CPU has."""
@@ -263,10 +267,31 @@ def _room_on_nodes(host: Host, team: Team) -> float:
     )
 
 
+def largest_working_sets(host: Host, teams: Sequence[Team], budget: int) -> dict[Team, int]:
+    """Return where the curve of each team ends, so that all their memory together stays within the budget.
+
+    A CPU keeps the largest arena that any of its teams needs. Where that is more than the budget for all CPUs together,
+    each team gets the same smaller part of it.
+    """
+
+    def within(part: int) -> dict[Team, int]:
+        return {team: largest_working_set(host, team, part) for team in teams}
+
+    enough, too_much = 0, budget + 1
+    while too_much - enough > max(1, budget // BUDGET_STEPS):
+        part = (enough + too_much) // 2
+        if sum(arena_sizes(within(part)).values()) <= budget:
+            enough = part
+        else:
+            too_much = part
+    return within(budget if sum(arena_sizes(within(budget)).values()) <= budget else enough)
+
+
 def default_budget(host: Host, teams: Iterable[Team], limit: int) -> int:
     """Return the bytes a sweep may use: what the caches demand or :data:`DEFAULT_MEMORY`, never above `limit`."""
-    demands = [int(largest_working_set(host, team, ENOUGH) * team.threads / 0.9) + 1 for team in teams]
-    return min(limit, max(DEFAULT_MEMORY, *demands) if demands else limit)
+    unlimited = {team: largest_working_set(host, team, ENOUGH) for team in teams}
+    demand = int(sum(arena_sizes(unlimited).values()) / 0.9) + 1
+    return min(limit, max(DEFAULT_MEMORY, demand)) if unlimited else limit
 
 
 def pools(

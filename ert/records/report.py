@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ert.records.disturbance import disturbances
+from ert.records.fitness import conditions
 from ert.records.irregular import certainty, irregular
 from ert.records.kernels import kernels
 from ert.roofline.model import (
@@ -64,6 +66,7 @@ def report(results: Results, roofline: Roofline) -> dict[str, Any]:
         "version": VERSION,
         "machine": results.host.name,
         "started": results.started,
+        "roofs_started": results.roofs_started or results.started,
         "complete": results.complete,
         "host": _host(results.host),
         "toolchain": {
@@ -89,6 +92,8 @@ def report(results: Results, roofline: Roofline) -> dict[str, Any]:
         "curves": [_curve(curve) for curve in roofline.curves],
         **irregular(roofline),
         **kernels(results, roofline, compute, memory),
+        "conditions": conditions(results),
+        **disturbances(results, roofline),
         "absent": [{"name": name, "needs": needs} for name, needs in results.absent],
         "notes": list(dict.fromkeys((*results.notes, *roofline.notes))),
         "seconds": {

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from ert.roofline.advice import advise
 from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
+from ert.roofline.beside import slope_beside
 from ert.roofline.facts import Facts
 from ert.roofline.model import Estimate, Kernel, Measurement, Results, Roofline, Work
-from ert.roofline.placement import Bound, Placement
+from ert.roofline.placement import Bound, Placement, same_problem
 from ert.roofline.statistics import rates
 
 __all__ = ["HALF", "Bound", "Placement", "fastest_rungs", "place", "rank"]
@@ -35,18 +36,18 @@ def place(results: Results, roofline: Roofline) -> tuple[Placement, ...]:
         In the order of the measurements. With F FLOP and Q bytes of modelled traffic a pass, a compute roof P and a
         memory roof B: intensity I = F / Q, attainable = min(P, I x B), lower bound of the time = max(F / P, Q / B), and
         efficiency = lower bound / time, which is the larger of both shares (Williams, Waterman, Patterson 2009, see
-        :mod:`ert.roofline.formulas`). A kernel without FLOP is placed by its bandwidth, one without traffic at its
+        :mod:`ert.roofline.formulas`). A memory roof that moved counts as it was beside the kernel, see
+        :mod:`ert.roofline.beside`. A kernel without FLOP is placed by its bandwidth, one without traffic at its
         level by its FLOP rate.
     """
     kernels = {kernel.name: kernel for kernel in results.kernels}
     mixes = works_of_mixes(results.measurements)
-    quota = results.host.cpu_quota
     placed = [
-        _placement(kernels[m.case.probe], m, roofline, mixes, quota)
+        _placement(kernels[m.case.probe], m, roofline, mixes, results)
         for m in results.measurements
         if m.case.probe in kernels and m.valid and _countable(m)
     ]
-    return tuple(_advised(placement, Facts(placement, roofline, placed)) for placement in placed)
+    return tuple(_advised(placement, Facts(placement, roofline, placed, mixes)) for placement in placed)
 
 
 def _advised(placement: Placement, facts: Facts) -> Placement:
@@ -62,12 +63,15 @@ def _countable(measurement: Measurement) -> bool:
 
 
 def _placement(
-    kernel: Kernel, measurement: Measurement, roofline: Roofline, mixes: Mapping[str, Work], quota: float | None
+    kernel: Kernel, measurement: Measurement, roofline: Roofline, mixes: Mapping[str, Work], results: Results
 ) -> Placement:
     case, work = measurement.case, measurement.work
     traffic = work.traffic_bytes(case.level)
     peak = compute_roof(kernel, case.team, case.precision, roofline.compute) if work.flop else None
     slope = memory_roof(work, kernel.mix, case.team, case.level, roofline.memory, mixes) if traffic else None
+    beside = slope_beside(measurement, slope, results) if slope else None
+    slope = beside or slope
+    quota = results.host.cpu_quota
     flop_rate, byte_rate = _rate(measurement, work.flop, quota), _rate(measurement, traffic, quota)
     compute_share = flop_rate.best / peak.rate.best if flop_rate and peak else None
     memory_share = byte_rate.best / slope.rate.best if byte_rate and slope else None
@@ -87,6 +91,7 @@ def _placement(
         byte_rate=byte_rate,
         compute_roof=peak,
         memory_roof=slope,
+        beside=beside is not None,
         attainable=_attainable(peak.rate.best if peak else None, slope.rate.best if slope else None, intensity)
         if whole
         else None,
@@ -138,19 +143,18 @@ def rank(placements: Iterable[Placement]) -> tuple[Placement, ...]:
 def fastest_rungs(placements: Iterable[Placement]) -> tuple[Placement, ...]:
     """Leave out the slower rungs of each ladder: what they could win, a faster rung has won already.
 
-    The fastest is that with the highest FLOP rate of one ladder, team and precision. Other kernels stay.
+    A rung is left out if another one of its ladder solves the same problem, see
+    :func:`ert.roofline.placement.same_problem`, at a higher FLOP rate. Other sizes and levels are other problems, and
+    other kernels stay.
     """
     placements = tuple(placements)
-    best: dict[tuple[object, ...], Placement] = {}
-    for placement in placements:
-        key = _ladder(placement)
-        if key not in best or _speed(placement) > _speed(best[key]):
-            best[key] = placement
-    return tuple(p for p in placements if not p.kernel.ladder or best[_ladder(p)] is p)
+    return tuple(p for p in placements if not any(_beats(other, p) for other in placements))
 
 
-def _ladder(placement: Placement) -> tuple[object, ...]:
-    return placement.kernel.ladder, placement.case.team, placement.case.precision
+def _beats(other: Placement, one: Placement) -> bool:
+    """Whether another rung of the same ladder is faster on the same problem."""
+    ladder = one.kernel.ladder
+    return bool(ladder) and other.kernel.ladder == ladder and _speed(other) > _speed(one) and same_problem(other, one)
 
 
 def _speed(placement: Placement) -> float:

@@ -9,6 +9,9 @@ from ert.roofline.model import Case, Code, ComputeRoof, Estimate, Kernel, Memory
 
 Bound = Literal["memory", "compute", "neither", "unknown"]
 
+BLOCKS = ("kc", "mc", "nc")
+"""Parameters of implementations and not of problems: the blocks of a matrix product."""
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -35,6 +38,8 @@ class Placement:
         The roof of its precision, team and kind of arithmetic.
     memory_roof : MemoryRoof or None
         The roof of `level`, its team and the access mix nearest to its own, counted in traffic bytes.
+    beside : bool
+        Whether that roof moved during the sweep, so that its rate is the one it had beside the kernel.
     attainable : float or None
         min(compute roof, intensity x memory roof) in FLOP/s; for kernels without FLOP the memory roof in byte/s.
     compute_share, memory_share : float or None
@@ -63,6 +68,7 @@ class Placement:
     byte_rate: Estimate | None
     compute_roof: ComputeRoof | None
     memory_roof: MemoryRoof | None
+    beside: bool
     attainable: float | None
     compute_share: float | None
     memory_share: float | None
@@ -88,3 +94,16 @@ class Placement:
     def label(self) -> str:
         """Name it among all others of its team: ``"gemv n 4096 fp64 DRAM"``."""
         return " ".join(filter(None, (self.kernel.name, self.size, self.case.precision, self.level)))
+
+
+def same_problem(one: Placement, other: Placement) -> bool:
+    """Whether two implementations of one algorithm solved the same problem, so that their times compare.
+
+    They do if team, precision, level and every size that both have are the same. What only one of them has are its
+    blocks (``kc``, ``mc``, ``nc`` of a matrix product), which change how it is solved and not what.
+    """
+    first, second = dict(one.case.parameters), dict(other.case.parameters)
+    alike = (one.case.team, one.case.precision, one.level) == (other.case.team, other.case.precision, other.level)
+    return alike and all(
+        second[name] == value for name, value in first.items() if name in second and name not in BLOCKS
+    )

@@ -100,15 +100,21 @@ def found(host: Host, toolchain: Toolchain, teams: Sequence[Team], width: int = 
 
 def _heading(results: Results, width: int) -> list[str]:
     title = f"Roofline of {results.host.name}"
-    when = f"measured {results.started.replace('T', ' ').removesuffix('Z')} UTC" if results.started else ""
+    when = f"measured {_moment(results.started)}" if results.started else ""
+    if results.roofs_started:
+        when = f"roofs measured {_moment(results.roofs_started)}, kernels {_moment(results.started)},"
     spent = results.seconds
     if spent.total:
         when += f" in {units.seconds(spent.total)}"
         when += f" (compiling {units.seconds(spent.compiling)})" if spent.compiling else ""
-    lines = textwrap.wrap(title, width) + ([when] if when else [])
+    lines = textwrap.wrap(title, width) + textwrap.wrap(when.rstrip(","), width)
     if not results.complete:
         lines.append("PARTIAL: the sweep was interrupted, roofs may be missing or too low")
     return lines
+
+
+def _moment(started: str) -> str:
+    return f"{started.replace('T', ' ').removesuffix('Z')} UTC"
 
 
 def _team(roofline: Roofline, team: Team, width: int) -> list[str]:

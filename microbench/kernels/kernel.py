@@ -275,6 +275,9 @@ Task = Stream | Program | Library
 
 NOTHING = Formula("0")
 
+THIN, THIN_SIZE = 2, 1 << 20
+"""Operations for each element moved, up to which a kernel is nearly all loads and stores; and a size to tell by."""
+
 
 def no_series(request: Request) -> tuple[dict[str, int | str], ...]:
     """Return no further sizes."""
@@ -350,6 +353,12 @@ class Spec:
     most_threads: int = 1 << 30
     series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
     usual_series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
+
+    @property
+    def thin(self) -> bool:
+        """Whether it does no more than a few operations on each element that it loads."""
+        sizes = dict.fromkeys(self.flop.names | self.read.names | self.written.names, THIN_SIZE) | {"s": 1}
+        return self.flop(sizes) <= THIN * (self.read(sizes) + self.written(sizes))
 
     def numbers(self, problem: Problem) -> dict[str, int]:
         """Return every number that its formulas may name."""

@@ -65,7 +65,7 @@ def test_a_streaming_kernel_runs_at_each_level_when_everything_is_wanted() -> No
     assert [case.level for case in found] == list(LEVELS)
     for case, size in zip(found, LEVELS.values(), strict=True):
         assert 0.9 * size < case.working_set <= size
-        assert case.vector_bits == 256
+    assert {case.vector_bits for case in found} == {256}
     assert absent == ()
 
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_computed_or_does_not_fit_is_absent_with_the_reason() -> 
     assert absent[0][1] == "its rows are too unlike"
     found, absent = kernels.cases(Wish((spec(),), ("fp64",)), [ground()], 32 * MIB)
     assert found == ()
-    assert "64 MiB of memory, of which 32 may be used" in absent[0][1]
+    assert "64 MiB of memory, of which 32 MiB may be used" in absent[0][1]
     found, absent = kernels.cases(Wish((spec(flop=Formula("n**9")),), ("fp64",)), [ground()], 1 << 40)
     assert found == ()
     assert "lifetime" in absent[0][1]
@@ -125,10 +125,12 @@ def test_more_threads_than_a_kernel_can_use_are_not_measured() -> None:
 
 def test_vectors_are_as_wide_as_the_roofs_best_ones() -> None:
     explicit, compiled = spec(), spec(implementation="compiled loops")
+    assert ground().bits(explicit, "fp64", "L1") == 256
+    assert ground(stream_bits={}).bits(explicit, "fp64", "L1") == 512
+    assert ground().bits(replace(explicit, streaming=False), "fp64", "L1") == 512
     assert ground().bits(explicit, "fp64", "DRAM") == 256
-    assert ground(stream_bits={}).bits(explicit, "fp64", "DRAM") == 512
-    assert ground().bits(replace(explicit, streaming=False), "fp64", "DRAM") == 512
-    assert ground().bits(compiled, "fp64", "DRAM") == 0
+    assert ground().bits(replace(explicit, flop=Formula("30*n")), "fp64", "L1") == 512
+    assert ground().bits(compiled, "fp64", "L1") == 0
 
 
 def test_an_ordinary_sweep_runs_the_representatives_of_its_precisions() -> None:
@@ -153,6 +155,22 @@ def test_names_are_kernels_families_ladders_or_all() -> None:
     assert kernels.named([kernels.EVERY]) == kernels.registry.KERNELS
     with pytest.raises(InputError, match="did you mean made_up"):
         kernels.named(["made_pu"])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("AXPY", r"did you mean axpy\?"),
+        ("triad", r"did you mean stream_triad or stream_triad_nt\?"),
+        ("conv", "did you mean convolution"),
+        ("qqqq", "--list"),
+        ("", "empty"),
+        (" ", "empty"),
+    ],
+)
+def test_a_name_that_is_none_is_answered_with_those_it_may_stand_for(name: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        kernels.named([name])
 
 
 @pytest.mark.parametrize(
@@ -221,12 +239,27 @@ def test_the_stored_kernel_tells_its_formulas() -> None:
 
 
 def test_a_listing_needs_no_machine() -> None:
-    ((facts, case, work),) = kernels.listed([spec()], "fp32", {"n": 100}, MIB)
+    ((facts, case, work, _),) = kernels.listed([spec()], "fp32", {"n": 100}, MIB)
     assert facts.name == "made_up"
     assert dict(case.parameters) == {"n": 100}
     assert work.flop == 100
-    ((_, case, _),) = kernels.listed([spec()], "fp32", {}, MIB)
+    ((_, case, _, _),) = kernels.listed([spec()], "fp32", {}, MIB)
     assert dict(case.parameters)["n"] == MIB // 8
+
+
+def test_a_listing_gives_the_value_of_every_name_in_a_formula() -> None:
+    for facts, case, _, numbers in kernels.listed(KERNELS, "fp64", {}, MIB):
+        formulas = kernel(facts.name)
+        known = {"s", "t", *dict(case.parameters), *numbers}
+        assert formulas.flop.names | formulas.read.names | formulas.written.names | formulas.compulsory.names <= known
+        assert not set(numbers) & set(formulas.sizes)
+    ((_, _, _, numbers),) = kernels.listed([kernel("gemm_packed")], "fp64", {}, MIB)
+    assert numbers
+
+
+def test_a_listing_refuses_what_no_machine_can_compute() -> None:
+    with pytest.raises(InputError, match="lifetime"):
+        kernels.listed([kernel("gemm_naive")], "fp64", {"n": 10**9}, MIB)
 
 
 def test_a_request_carries_what_sizes_may_depend_on() -> None:
@@ -241,3 +274,8 @@ def test_a_request_carries_what_sizes_may_depend_on() -> None:
     assert (request.precision, request.threads, request.bytes) == ("fp32", 4, 4 * LEVELS["DRAM"])
     assert request.capacities == CAPACITIES
     assert (request.vector_bits, request.registers) == (256, 32)
+
+
+def test_a_size_that_a_listed_kernel_cannot_have_is_an_input_error() -> None:
+    with pytest.raises(InputError, match=r"--size: stream_copy cannot have it: n is 1000; .* the next is 1024"):
+        kernels.listed([kernel("stream_copy")], "fp64", {"n": 1000}, MIB)

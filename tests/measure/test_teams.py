@@ -10,7 +10,7 @@ import pytest
 from ert.errors import InputError
 from ert.measure import plan, teams
 from ert.measure.teams import USUAL, Teams, choose, kinds_of, node_of, usable_cpus
-from ert.roofline.caches import SMALLEST_CACHE, cache_share
+from ert.roofline.caches import BEYOND_CACHE, SMALLEST_CACHE, cache_share
 from ert.roofline.model import Host, Node, Team
 from tests.machine import synthetic_host, teams_of
 from tests.measure.test_order import sockets
@@ -185,7 +185,7 @@ def test_the_pools_hold_every_team_that_borrows_from_them(recorded: Recorded) ->
             assert pool.near == (team.memory_node in {home[cpu] for cpu in usable})
             assert (home[pool.keeper] == team.memory_node) == pool.near
             caches = sum(share.total for share in cache_share(host, team.cpus)[-1:])
-            assert team.threads * size >= plan.BEYOND_CACHE * caches - team.threads * KIB
+            assert team.threads * size >= BEYOND_CACHE * caches - team.threads * KIB
 
 
 def test_too_little_memory_leaves_out_pairs_instead_of_measuring_caches() -> None:
@@ -214,9 +214,9 @@ def test_a_curve_leaves_every_cache_that_its_threads_touch(recorded: Recorded, n
         for cache in host.caches:
             threads = len(set(team.cpus) & set(cache.cpus))
             if threads and cache.size >= SMALLEST_CACHE:
-                assert size * threads >= plan.BEYOND_CACHE * cache.size - threads * KIB
+                assert size * threads >= BEYOND_CACHE * cache.size - threads * KIB
         for share in cache_share(host, team.cpus):
-            assert size * team.threads >= plan.BEYOND_CACHE * share.total - team.threads * KIB
+            assert size * team.threads >= BEYOND_CACHE * share.total - team.threads * KIB
 
 
 def test_twelve_slices_of_32_mib_are_exceeded_by_all_threads_together() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from microbench.kernels.dots import ROWS
 from microbench.kernels.elementary import LOG2_E
 from microbench.kernels.tile import UNROLLED, Tile
-from tests.microbench.kernels.workbench import Number
+from tests.microbench.kernels.workbench import Number, Watched
 
 
 def exponential(precision: str) -> Mapping[str, Any]:
@@ -76,3 +76,27 @@ def dots(a: Any, at: int, pitch: int, x: Any, xt: int, n: int, y: Any, yt: int) 
         totals = [total + a[at + i * pitch + k] * factor for i, total in enumerate(totals)]
     for i, total in enumerate(totals):
         y[yt + i] = total
+
+
+def flat(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a substitute for an intrinsic that takes arrays of any dimensions as they lie in memory."""
+
+    def call(*arguments: Any) -> None:
+        function(
+            *(
+                Watched(argument.array.reshape(-1), argument.counter) if isinstance(argument, Watched) else argument
+                for argument in arguments
+            )
+        )
+
+    return call
+
+
+ROW_HINTS: Mapping[str, Any] = {"larger": lambda a, b: a if a > b else b, "settled": lambda a: a}
+"""Substitutes for the intrinsics of `microbench.kernels.hints`."""
+
+
+def root(value: Number) -> Number:
+    """Substitute for a square root, which counts with the divisions."""
+    value.counter.divisions += 1
+    return Number(np.sqrt(value.value), value.counter)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from microbench.kernels import blas, dense, packed
+from microbench.kernels import blas, dense, packed, rungs
 from microbench.kernels.kernel import Library, Part, Problem, Request, Unsuitable
 from microbench.kernels.operands import Operand, wrong_product
 from microbench.kernels.registry import KERNELS, kernel
@@ -31,7 +31,7 @@ def sizes_of(name: str, precision: str, n: int, k: int = 53) -> Sizes:
         case "gemm_packed":
             return {"n": n, "mc": 2 * tile.rows, "kc": 14, "nc": 2 * tile.width}
         case "gemm_blocked":
-            return {"n": n, "kc": 10, "nc": 2 * dense.gemm.tile_of(problem(precision, {})).width}
+            return {"n": n, "kc": 10, "nc": 2 * rungs.tile_of(problem(precision, {})).width}
         case "decode":
             return {"batch": n, "m": 2 * tile.width + 5, "k": k}
     return {"n": n}
@@ -96,7 +96,7 @@ def substitutes(name: str, precision: str, sizes: Sizes, threads: int) -> Mappin
         case "gemm_packed":
             return {"tile": intrinsics.tile(best), "turn": intrinsics.turn(best), "copy": intrinsics.copy(best)}
         case "gemm_vectorised" | "gemm_blocked":
-            return {"tile": intrinsics.tile(dense.gemm.tile_of(given))}
+            return {"tile": intrinsics.tile(rungs.tile_of(given))}
         case "decode":
             rows = {"tall": best.rows, "four": dense.FOUR, "single": 1}
             return {key: intrinsics.tile(replace(best, rows=height, packed=False)) for key, height in rows.items()}
@@ -129,7 +129,7 @@ def test_formulas_count_what_the_loops_do(name: str, n: int, threads: int) -> No
 @pytest.mark.parametrize("name", ["gemm_vectorised", "gemm_packed", "gemv"])
 def test_whole_tiles_do_no_more_than_what_is_counted(name: str) -> None:
     given = problem("fp64", {})
-    best, small = largest("fp64", given.vector_bits, given.registers), dense.gemm.tile_of(given)
+    best, small = largest("fp64", given.vector_bits, given.registers), rungs.tile_of(given)
     n = {
         "gemm_vectorised": math.lcm(small.rows, small.width),
         "gemm_packed": math.lcm(best.rows, best.width),

@@ -11,7 +11,7 @@ from llvmlite import ir
 from microbench import assembly
 from microbench.kernels import dots, tile
 from microbench.kernels.dense import CHAINS, FOUR
-from microbench.kernels.gemm import TILE_ROWS, TILE_VECTORS
+from microbench.kernels.rungs import TILE_ROWS, TILE_VECTORS
 from microbench.kernels.tile import Tile
 from microbench.kernels.writer import Writer
 from tests.emission import NEHALEM, WITH_FMA, Target, assembly_of
