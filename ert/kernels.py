@@ -337,7 +337,7 @@ def _memory(text: str) -> int:
 
 def _teams(roofline: Roofline, threads: str | None, against: Path) -> tuple[Team, ...]:
     """Return the teams of the sweep with the numbers of threads that were asked for; InputError for others."""
-    known = {team.threads: team for team in reversed(roofline.teams)}
+    known = {team.threads: team for team in reversed(roofline.usual_teams)}
     if threads is None:
         return tuple(sorted(known.values(), key=lambda team: team.threads))
     chosen = []

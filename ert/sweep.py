@@ -389,6 +389,11 @@ class Sweep:
                 f"A control group allows {quota:g} CPUs' worth of time and up to {most} threads run: they are stopped "
                 "for a part of each period, so that samples come in two speeds, and no grade is better than D."
             )
+        if self._wish and len(teams.kinds_of(self._host, max(self._teams.usual, key=lambda team: team.threads))) > 1:
+            notes.append(
+                "Application kernels give every thread an equal part, so that fast cores wait for slow ones; the roofs "
+                "of cores of several kinds together are those of parts that follow their speed."
+            )
         for team in (*self._teams.usual, *self._teams.extra):
             full = plan.largest_working_set(self._host, team, plan.ENOUGH)
             if self._largest[team] < full:

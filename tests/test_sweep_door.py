@@ -234,6 +234,7 @@ def test_kinds_siblings_and_nodes_are_measured_and_told(
         "one", "all", "one E", "all P", "all E", "SMT", "node 0, memory 1", "node 1, memory 1",
     }  # fmt: skip
     assert dict(results.settings)["binding"] == "spread"
+    assert any("fast cores wait for slow ones" in note for note in results.notes)
     assert any(path.name.endswith(".numa.png") for path in Path("results").glob("*/*"))
     # Kernels run on one thread a core of the whole machine, as on any other.
     kernels = {kernel.name for kernel in results.kernels}

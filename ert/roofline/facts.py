@@ -129,7 +129,7 @@ class Facts:
         slope = self.best_slope
         if slope is None:
             return None
-        teams = [team for team in self.roofline.teams if team.threads > self.team.threads]
+        teams = [team for team in self.roofline.usual_teams if team.threads > self.team.threads]
         roofs = [roof for team in teams if (roof := self.memory(slope.level, slope.mix, team))]
         best = max(roofs, key=lambda roof: roof.rate.best, default=None)
         if best is None or best.rate.best < FASTER * slope.rate.best:

@@ -144,7 +144,7 @@ def _kernels(
 
 def described(results: Results, roofline: Roofline) -> str:
     """Return the footnote of one result: when it was measured and at which clock."""
-    clocks = [clock for team in roofline.teams if (clock := clock_hz(roofline, team))]
+    clocks = [clock for team in roofline.usual_teams if (clock := clock_hz(roofline, team))]
     text = f"Measured {minute(results.started)} UTC" if results.started else "Measured"
     if results.roofs_started:
         text = f"Roofs measured {minute(results.roofs_started)} UTC, kernels {minute(results.started)} UTC"
