@@ -113,8 +113,8 @@ def _decimal(value: float) -> Decimal:
 
 
 def _quantized(value: Decimal, step: Decimal) -> Decimal:
-    # Numbers far above the step would need more digits than the context keeps; they are whole anyway.
-    return value.quantize(step, ROUND_HALF_UP) if value.adjusted() < 20 else value.quantize(Decimal(1).scaleb(20))
+    # Numbers far above the step would need more digits than the context keeps; they are whole as they are.
+    return value.quantize(step, ROUND_HALF_UP) if value.adjusted() < 20 else value
 
 
 def _rounded(value: float) -> Decimal:
