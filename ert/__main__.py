@@ -11,6 +11,7 @@ DISTRIBUTION = "ert-roofline"
 
 COMMANDS = {
     "sweep": "measure the roofs of this machine; writes a result and its figures",
+    "doctor": "say whether this machine is fit to be measured now",
     "kernels": "run application kernels under the roofs of a sweep",
     "report": "print what a result says, as text, JSON or CSV",
     "plot": "draw the figures of one or several results again",

@@ -17,7 +17,9 @@ from ert.measure.capacity import memory_budget
 from ert.measure.host import machine_slug, physical_order, read_host
 from ert.measure.identity import require_same_cpus, require_same_machine
 from ert.measure.signals import signals_held
+from ert.measure.turn import Turn
 from ert.measure.visits import Visits
+from ert.measuring import NO_WAIT, in_turn, look
 from ert.records.journal import begin
 from ert.records.places import Paths, ensure_writable, results_in
 from ert.records.store import load, save
@@ -58,7 +60,8 @@ def main(arguments: Sequence[str]) -> int:
         specs, sizes = _with_matrix(options, specs, sizes)
     if options.list:
         return _list(specs, precisions, sizes)
-    return Run(options, kernels.Wish(specs, precisions, sizes, everything=not sizes)).run()
+    wish = kernels.Wish(specs, precisions, sizes, everything=not sizes)
+    return in_turn(lambda: Run(options, wish), wait=not options.no_wait)
 
 
 def _parser() -> door.Parser:
@@ -89,6 +92,7 @@ def _parser() -> door.Parser:
     )
     parser.add_argument("--out", metavar="DIR", type=Path, help="folder of the results (default: that of the sweep)")
     parser.add_argument("--no-plot", action="store_true", help="draw no figures")
+    parser.add_argument("--no-wait", action="store_true", help=NO_WAIT)
     return parser
 
 
@@ -133,8 +137,9 @@ class Run:
         # Results lie in OUT/<machine>/, and the new one belongs beside the sweep it builds on.
         self._out = options.out or against.resolve().parent.parent
         ensure_writable(self._out)
+        self._absent: dict[str, str] = {}
 
-    def run(self) -> int:
+    def run(self, mine: Turn) -> int:
         """Measure, save, draw, print; return the exit code."""
         with signals_held():
             from ert.measure.bench import Bench, TeamError, registers, toolchain
@@ -143,6 +148,7 @@ class Run:
         tools, began = toolchain(), time.monotonic()
         grounds = [kernels.ground_of(self._roofline, team, registers()) for team in self._teams]
         cases, absent = kernels.cases(self._wish, grounds, self._memory)
+        self._absent = dict(absent)
         if not cases:
             reasons = "; ".join(f"{name}: {why}" for name, why in absent)
             raise InputError(reasons or f"none of these kernels runs with {listed([t.label for t in self._teams])}")
@@ -156,10 +162,19 @@ class Run:
         roofs = {roof for case in cases for roof in beside[case]}
         earlier = {m.case: m for m in self._sweep.measurements if m.case in roofs}
         header = self._header(tools, {*cases, *earlier}, absent)
+        header = replace(
+            header,
+            notes=(*header.notes, *mine.notes),
+            conditions=(*header.conditions, look(self._host, mine)),
+        )
         show = progress()
         with Bench(_arenas(self._teams, roofs)) as bench:
             paths, journal = begin(self._out, machine_slug(self._host), header)
-            visits = Visits(bench, journal, show, lambda: time.monotonic() - began, earlier, seconds)
+            # Samples of the roofs go on where the sweep's ended.
+            before = self._sweep.seconds.total
+            visits = Visits(
+                bench, journal, show, lambda: before + time.monotonic() - began, earlier, seconds, began=before
+            )
 
             def results() -> Results:
                 taken = {**earlier, **visits.measured}
@@ -184,7 +199,7 @@ class Run:
             done = results()
         with signals_held():
             self._save(done, paths)
-        self._finish(done, paths)
+        self._finish(done, set(cases), paths)
         return door.FINE
 
     def _header(self, tools: Toolchain, again: Collection[Case], absent: Sequence[tuple[str, str]]) -> Results:
@@ -223,17 +238,16 @@ class Run:
             raise InputError(f"{paths.json}: {error.strerror or error}; every sample is in {paths.journal}") from None
         paths.journal.unlink()
 
-    def _finish(self, results: Results, paths: Paths) -> None:
+    def _finish(self, results: Results, run: Collection[Case], paths: Paths) -> None:
         from ert.roofline.place import place
         from ert.show.kernels import sections
 
         roofline = fit(results)
-        lines = sections(place(results, roofline), roofline, shutil.get_terminal_size((80, 24)).columns)
-        names = {kernel.name for kernel in results.kernels}
-        wrong = [
-            f"{describe(m)}: left out, {m.error}" for m in results.measurements if m.error and m.case.probe in names
-        ]
-        door.say("\n".join([*lines, *wrong, "", f"{'result':8} {paths.json}"]))
+        placed = [placement for placement in place(results, roofline) if placement.case in run]
+        lines = sections(placed, roofline, shutil.get_terminal_size((80, 24)).columns, whole=True)
+        wrong = [f"{describe(m)}: left out, {m.error}" for m in results.measurements if m.error and m.case in run]
+        absent = [f"not measured: {name}: {why}" for name, why in results.absent if name in self._absent]
+        door.say("\n".join([*lines, *wrong, *absent, "", f"{'result':8} {paths.json}"]))
         if self._draw:
             from ert.show import figures
 

@@ -20,10 +20,13 @@ from ert.measure.host import machine_slug, memory_budget, parse_cpu_list, read_h
 from ert.measure.identity import require_same_cpus, require_same_machine
 from ert.measure.plan import Settings
 from ert.measure.signals import signals_held
+from ert.measure.turn import Turn
+from ert.measuring import NO_WAIT, in_turn, look
 from ert.records.journal import Journal, begin, resume
 from ert.records.places import Paths, ensure_writable
 from ert.records.store import save
 from ert.roofline.fit import fit
+from ert.roofline.fitness import LEAST_MEMORY
 from ert.roofline.model import Results, Seconds
 from ert.show.units import parse_size, size
 from ert.show.words import listed
@@ -47,9 +50,6 @@ can finish."""
 SMALLEST_MEMORY = 8 << 20
 """Bytes; with less, no curve leaves the private caches of current cores."""
 
-LEAST_LIMIT = 240 << 20
-"""Bytes that a control group must allow: a quick sweep was seen to run to its end in this much, and not in 96 MiB."""
-
 LARGEST_NUMBER = 1 << 63
 """Numbers in a result are below this, so that every reader of JSON can hold them."""
 
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     else:
         out = Path("results")
     ensure_writable(out)
-    return Sweep(settings, earlier, out, draw=not options.no_plot).run()
+    return in_turn(lambda: Sweep(settings, earlier, out, draw=not options.no_plot), wait=not options.no_wait)
 
 
 def _parser() -> door.Parser:
@@ -105,6 +105,7 @@ def _parser() -> door.Parser:
         "each family)",
     )
     parser.add_argument("--no-plot", action="store_true", help="draw no figures")
+    parser.add_argument("--no-wait", action="store_true", help=NO_WAIT)
     parser.add_argument(
         "--seed", type=int, metavar="N", help="order of the cases within a round, a whole number (default: 1)"
     )
@@ -175,10 +176,10 @@ class Sweep:
     def __init__(self, settings: Settings, earlier: Results | None, out: Path, *, draw: bool) -> None:
         self._settings, self._earlier, self._out, self._draw = settings, earlier, out, draw
         self._host = read_host()
-        if self._host.memory_limit is not None and self._host.memory_limit < LEAST_LIMIT:
+        if self._host.memory_limit is not None and self._host.memory_limit < LEAST_MEMORY:
             raise InputError(
                 f"a control group limits this process to {size(self._host.memory_limit)} of memory; "
-                f"measuring needs at least {size(LEAST_LIMIT)}"
+                f"measuring needs at least {size(LEAST_MEMORY)}"
             )
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             raise InputError("NUMBA_DISABLE_JIT is set: nothing can be measured without compiled code; unset it")
@@ -186,7 +187,7 @@ class Sweep:
         self._teams = plan.teams(self._host, cpus, settings.threads)
         limit = memory_budget(self._host, limit=settings.max_memory or None)
         self._budget = plan.default_budget(self._host, self._teams, limit)
-        self._largest = {team: plan.largest_working_set(self._host, team, self._budget) for team in self._teams}
+        self._largest = plan.largest_working_sets(self._host, self._teams, self._budget)
         scaling = irregular.scaling_teams(self._host, cpus, self._teams)
         self._scaling, self._scaling_notes = irregular.affordable(self._host, scaling, self._largest, self._budget)
         self._wish = kernels.wish(settings.kernels, plan.precisions(settings.precisions))
@@ -205,7 +206,7 @@ class Sweep:
         kernel_seconds, kernel_visits = kernels.expected(self._wish, len(self._teams), self._settings.effort)
         return seconds + more + kernel_seconds, visits + others + kernel_visits
 
-    def run(self) -> int:
+    def run(self, mine: Turn) -> int:
         """Measure, save, draw, print; return the exit code."""
         before = self._earlier.seconds if self._earlier else Seconds()
         began = time.monotonic() - before.total
@@ -222,8 +223,9 @@ class Sweep:
         self._settings = _explicit(self._settings, available, absent)
         expected = self._expectation()
         door.say(f"{tables.found(self._host, tools, self._teams)}\n\n{self._announcement(*expected)}")
+        conditions = (*(self._earlier.conditions if self._earlier else ()), look(self._host, mine))
         started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        notes = (*self._notes(), *doubts())
+        notes = (*self._notes(), *doubts(), *mine.notes)
         if self._earlier is not None:
             notes = (*notes, f"Begun at {self._earlier.started}, interrupted, and finished at {started}.")
         header = Results(
@@ -235,6 +237,7 @@ class Sweep:
             notes=notes,
             absent=absent,
             kernels=self._wish.kernels if self._wish else (),
+            conditions=conditions,
         )
         show = progress()
         with Bench(self._arenas) as bench:
@@ -256,6 +259,7 @@ class Sweep:
                 listener=show,
                 earlier=self._earlier.measurements if self._earlier else (),
                 notes=header.notes,
+                conditions=conditions,
                 absent=absent,
                 widths=available,
                 expected_seconds=expected[0],

@@ -67,6 +67,8 @@ _X86_MOVES = re.compile(r"^v?(?:mov(?:[au]p[sd]|dq[au](?:8|16|32|64)?|nt(?:p[sd]
 _X86_SCALAR = re.compile(r"^v?(?:mov|add|sub|mul|div|sqrt|f\w+)s([sdh])$")
 _X86_COPIES = re.compile(r"^v?mov(?:[au]p[sd]|dq[au](?:8|16|32|64)?|s[sd]|[dq])$")
 _X86_STACK = re.compile(r"^(?:push|pop)[a-z]?$")
+_X86_STACK_ONLY = re.compile(r"\(%rsp\b")
+_X86_STACK_OR_FRAME = re.compile(r"\(%rsp\b|\(%rbp\)")
 _X86_JUMPS = re.compile(r"^j[a-z]+$")
 _ELEMENT_BITS = {"s": 32, "d": 64, "h": 16}
 
@@ -111,7 +113,9 @@ def innermost_loops(assembly: str) -> list[list[Instruction]]:
 def count(loop: list[Instruction], family: str) -> Counts:
     """Return what a loop contains. `family` is ``"x86"`` or ``"arm"``; ValueError for others."""
     if family == "x86":
-        return _tally(_x86(instruction) for instruction in loop)
+        # A frame pointer stays as it is and needs no index; otherwise it is a register like any other.
+        stack = _X86_STACK_ONLY if any(_moves_frame(instruction) for instruction in loop) else _X86_STACK_OR_FRAME
+        return _tally(_x86(instruction, stack) for instruction in loop)
     if family == "arm":
         return _tally(_arm(instruction) for instruction in loop)
     raise ValueError(f"assembly of {family!r} cannot be read; known: x86, arm")
@@ -234,14 +238,19 @@ def _tally(parts: Iterator[Tally]) -> Counts:
     return Counts(**totals, vector_bits=width)
 
 
-def _x86(instruction: Instruction) -> Tally:
+def _moves_frame(instruction: Instruction) -> bool:
+    changes = not instruction.mnemonic.startswith(("cmp", "test"))
+    return changes and bool(instruction.operands) and instruction.operands[-1] == "%rbp"
+
+
+def _x86(instruction: Instruction, stack: re.Pattern[str]) -> Tally:
     name, operands = instruction.mnemonic, instruction.operands
     if name.startswith(("nop", "lea", "prefetch")) or _X86_JUMPS.match(name):
         return {}, 0
     if name.startswith("call"):
         return {"calls": 1}, 0
     memory = [index for index, operand in enumerate(operands) if _X86_MEMORY.search(operand)]
-    on_stack = any(re.search(r"\(%r[sb]p\b", operands[index]) for index in memory)
+    on_stack = any(stack.search(operands[index]) for index in memory)
     adds: dict[str, int] = {}
     is_vector = any(_X86_REGISTER.search(operand) for operand in operands)
     for kind, pattern in _X86_ARITHMETIC:

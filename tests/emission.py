@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from llvmlite import binding, ir
@@ -72,6 +74,15 @@ def assembly_for(target: Target, loop: Loop, attributes: str = "") -> str:
     `attributes` are added to the function, in LLVM's notation. Skips the test where this LLVM was built without the
     target.
     """
+    return assembly_of(
+        target, [_I64, _I64], lambda builder, found: emit(builder, loop, *found, target.machine), attributes
+    )
+
+
+def assembly_of(
+    target: Target, kinds: Sequence[ir.Type], body: Callable[[ir.IRBuilder, Sequence[Any]], None], attributes: str = ""
+) -> str:
+    """Return the assembly of a function whose arguments have these types and whose body is emitted by `body`."""
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     try:
@@ -80,11 +91,11 @@ def assembly_for(target: Target, loop: Loop, attributes: str = "") -> str:
         pytest.skip(f"this LLVM makes no code for {target.triple}: {error}")
     module = ir.Module(name="emission")
     module.triple = target.triple
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [_I64, _I64]), "loop")
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), "loop")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    emit(builder, loop, function.args[0], function.args[1], target.machine)
+    body(builder, function.args)
     builder.ret_void()
-    head = 'define void @"loop"(i64 %".1", i64 %".2")'
+    head = f'define void @"loop"({", ".join(str(argument) for argument in function.args)})'
     text = str(module)
     assert head in text
     parsed = binding.parse_assembly(text.replace(head, f"{head} {attributes}"))

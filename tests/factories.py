@@ -728,7 +728,7 @@ def placement(
         "intensity": intensity, "program_intensity": intensity,
         "flop_rate": estimate(flop_rate, cores=team.cores) if work.flop else None,
         "byte_rate": estimate(byte_rate, cores=team.cores),
-        "compute_roof": peak if work.flop else None, "memory_roof": slope,
+        "compute_roof": peak if work.flop else None, "memory_roof": slope, "beside": False,
         "attainable": min(peak.rate.best, intensity * slope.rate.best) if work.flop else slope.rate.best,
         "compute_share": compute_share, "memory_share": memory_share, "efficiency": efficiency,
         "bound": near if efficiency >= 0.5 else "neither", "seconds": seconds, "lower_bound": least,

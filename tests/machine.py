@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+from ert import measuring
 from ert.measure.kernels import work_of
 from ert.measure.sampling import Timing
-from ert.roofline.model import Cache, Case, Code, Cpu, Host, Toolchain, Work
+from ert.measure.turn import turn
+from ert.roofline.model import Cache, Case, Code, Condition, Cpu, Host, Toolchain, Work
 from microbench import catalog
 from microbench.kernels.registry import is_kernel
 
@@ -206,3 +213,13 @@ def synthetic_host(cores: int = 2, *, declared: bool = True, siblings: int = 1) 
 
 
 TOOLCHAIN = Toolchain(versions=(("numba", "0"),), target="synthetic", features=("fma",), vector_bits=(128, 256, 512))
+
+
+def quiet(monkeypatch: pytest.MonkeyPatch, folder: Path, **seen: Any) -> None:
+    """Let commands see a machine on which nothing happens, and lock a file of the test alone."""
+
+    def observe(host: Host, *, alone: bool | None) -> Condition:
+        return Condition("2026-11-29T22:45:00Z", alone=alone, **seen)
+
+    monkeypatch.setattr(measuring, "observe", observe)
+    monkeypatch.setattr(measuring, "turn", functools.partial(turn, folders=[folder]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,10 +17,11 @@ from ert import door, kernels, sweep
 from ert.errors import InputError
 from ert.measure import bench
 from ert.measure.bench import TeamError
+from ert.measure.turn import turn
 from ert.records.store import load, save
 from ert.roofline.fit import fit
 from ert.roofline.place import place
-from tests.machine import TOOLCHAIN, synthetic_host
+from tests.machine import TOOLCHAIN, quiet, synthetic_host
 from tests.test_sweep_door import SyntheticBench, interrupt_at
 
 Machine = Callable[..., None]
@@ -36,6 +38,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     monkeypatch.setattr(bench, "registers", lambda: 32)
     for module in (sweep, kernels):
         monkeypatch.setattr(module, "read_host", synthetic_host)
+    quiet(monkeypatch, tmp_path)
     monkeypatch.chdir(tmp_path)
     install()
     return install
@@ -103,6 +106,15 @@ def test_a_roof_is_sampled_again_beside_the_kernels_that_it_applies_to(machine: 
     again = [m for m in results.measurements if m.case.probe == "memory" and m.case.level]
     rounds = {m.case.mix: {sample.round for sample in m.samples} for m in again if m.case.team.threads == 1}
     assert max(rounds["copy"]) > max(rounds["load"])
+
+
+def test_a_roof_that_moves_while_kernels_run_does_not_make_them_look_bad(machine: Machine, taken: Path) -> None:
+    # Three times as slow for most of the time, as memory is on some shared machines: whole seconds at a time.
+    machine(slow=lambda now: 1.0 if now % 1.0 < 0.2 else 3.0)
+    run("jacobi_1d", "--threads", "1", "--precisions", "fp64", "--size", "8000000")
+    results = load(added(taken))
+    (placed,) = place(results, fit(results))
+    assert placed.efficiency == pytest.approx(0.9, abs=0.02)
 
 
 def test_what_was_measured_before_is_replaced_and_other_kernels_stay(taken: Path) -> None:
@@ -213,6 +225,25 @@ def test_an_interruption_before_the_first_kernel_leaves_nothing(machine: Machine
     with pytest.raises(KeyboardInterrupt):
         run("jacobi_1d")
     assert list(taken.parent.iterdir()) == [taken]
+
+
+def test_the_condition_of_the_machine_is_added_to_that_of_the_sweep(
+    taken: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quiet(monkeypatch, tmp_path, others=2.0, seconds=0.25)
+    run("jacobi_1d", "--size", "1000")
+    assert "not fit to be measured now" in capsys.readouterr().err
+    assert [condition.others for condition in load(added(taken)).conditions] == [None, 2.0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
+def test_kernels_do_not_run_beside_a_sweep_unless_asked_to(
+    taken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with turn(print, folders=[tmp_path]):
+        assert run("jacobi_1d", "--size", "1000", "--no-wait") == door.FINE
+    assert f"Another run (process {os.getpid()}) is measuring" in capsys.readouterr().err
+    assert load(added(taken)).conditions[-1].alone is False
 
 
 def test_a_thread_that_dies_ends_the_run_with_exit_code_1(

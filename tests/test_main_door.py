@@ -14,7 +14,7 @@ import ert.door
 from ert.__main__ import COMMANDS, main, version
 
 ARCHIVED = Path(__file__).parent / "data" / "results-v1.json"
-SHARED = {"door", "errors", "__init__", "__main__"}
+SHARED = {"door", "errors", "measuring", "__init__", "__main__"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,14 @@ from ert.errors import InputError
 from ert.measure import bench
 from ert.measure.bench import TeamError
 from ert.records.journal import recover
+from ert.records.report import report
 from ert.records.store import load
 from ert.roofline.fit import fit
-from ert.roofline.model import Host, Results
-from tests.machine import TOOLCHAIN, SyntheticMachine, synthetic_host
+from ert.roofline.model import Condition, Host, Results
+from tests.machine import TOOLCHAIN, SyntheticMachine, quiet, synthetic_host
 
-MIB = 1 << 20
+MIB, GIB = 1 << 20, 1 << 30
+REPOSITORY = Path(__file__).parents[1]
 
 
 class SyntheticBench(SyntheticMachine):
@@ -57,6 +59,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., li
         monkeypatch.setattr(bench, "Bench", make)
         monkeypatch.setattr(bench, "toolchain", lambda: TOOLCHAIN)
         monkeypatch.setattr(sweep, "read_host", lambda: host or synthetic_host())
+        quiet(monkeypatch, tmp_path)
         monkeypatch.chdir(tmp_path)
         return arenas
 
@@ -91,7 +94,7 @@ def test_a_sweep_prints_its_summary_and_leaves_result_and_figures(
     assert folder.name == "synthetic-2c"
     suffixes = sorted(path.name.split(".", 1)[1] for path in folder.iterdir())
     charts = ("efficiency", "kernels", "latency", "levels", "roofline")
-    assert suffixes == ["json", *(f"{chart}.{kind}" for chart in charts for kind in ("png", "svg"))]
+    assert suffixes == sorted(["json", *(f"{chart}.{kind}" for chart in charts for kind in ("png", "svg"))])
     said = capsys.readouterr().out
     assert "Synthetic CPU" in said
     assert "fp64 fma" in said
@@ -186,6 +189,20 @@ def test_a_memory_limit_makes_a_smaller_measurement_with_a_note(
     assert sum(arenas[0].values()) <= 256 * MIB
     assert any("because" in note and "memory" in note for note in results.notes)
     assert max(m.case.working_set for m in results.measurements) < 4 * 128 * MIB
+
+
+@pytest.mark.parametrize("limit", [None, 512 * MIB], ids=["larger than the memory", "larger than the limit"])
+def test_a_last_cache_that_memory_cannot_leave_behind(
+    machine: Callable[..., list[dict[int, int]]], limit: int | None
+) -> None:
+    host = synthetic_host()
+    caches = tuple(replace(cache, size=32 << 30) if cache.level == "L3" else cache for cache in host.caches)
+    arenas = machine(replace(host, caches=caches, memory_limit=limit))
+    assert run() == door.FINE
+    assert sum(arenas[0].values()) < (limit or host.memory_available)
+    results = only_result()
+    assert any("the last level may contain hits in the one before" in note for note in results.notes)
+    assert {"L1", "L2"} <= {roof.level for roof in fit(results).memory if roof.headline}
 
 
 def test_a_memory_limit_too_small_for_python_itself_is_refused(machine: Callable[..., list[dict[int, int]]]) -> None:
@@ -369,6 +386,121 @@ def test_a_reader_that_leaves_does_not_end_the_sweep(
     assert len(list(tmp_path.glob("results/*/*.json"))) == 1
 
 
+# --------------------------------------------------------------------------------- the machine and other runs
+
+
+def test_what_the_machine_was_doing_is_stored_and_reported(
+    machine: Callable[..., object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine()
+    run()
+    assert "doctor" not in capsys.readouterr().err, "nothing to warn of"
+    results = only_result()
+    assert results.conditions == (Condition("2026-11-29T22:45:00Z", alone=True),)
+    (condition,) = report(results, fit(results))["conditions"]
+    assert condition["alone"] is True
+    assert {check["verdict"] for check in condition["checks"]} == {"fine"}
+
+
+def test_a_machine_that_is_not_fit_is_warned_of_and_measured(
+    machine: Callable[..., object],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    machine(replace(synthetic_host(), hypervisor="KVM"))
+    quiet(monkeypatch, tmp_path, others=1.5, seconds=0.25)
+    assert run() == door.FINE
+    said = " ".join(capsys.readouterr().err.split())
+    assert "not fit to be measured now: other processes use 1.50 of 2 CPUs." in said
+    assert "Also not ideal: hypervisor. `python -m ert.doctor` says what to do." in said
+    assert only_result().conditions[0].others == 1.5
+
+
+def test_a_resumed_sweep_has_the_conditions_of_both_runs(
+    machine: Callable[..., object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine(on_run=interrupt_at(500))
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    (path,) = Path("results").glob("*/*.json")
+    machine()
+    quiet(monkeypatch, tmp_path, load=0.5)
+    assert sweep.main(["--no-plot", "--resume", str(path)]) == door.FINE
+    (after,) = set(Path("results").glob("*/*.json")) - {path}
+    assert [condition.load for condition in load(after).conditions] == [None, 0.5]
+
+
+def test_without_a_lock_the_result_says_so(
+    machine: Callable[..., object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine()
+    quiet(monkeypatch, tmp_path / "missing")
+    assert run() == door.FINE
+    results = only_result()
+    assert results.conditions[0].alone is None
+    assert any("lock" in note for note in results.notes)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that measures, until it is told to end."""
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom ert.measure.turn import turn\n"
+        f"with turn(print, folders=[Path({str(tmp_path)!r})]):\n    print('measuring', flush=True)\n"
+        "    sys.stdin.readline()\n"
+    )
+    running = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == "measuring\n"
+    yield running
+    if running.poll() is None:
+        running.communicate("\n", timeout=60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
+def test_a_second_sweep_says_for_whom_it_waits_looks_anew_and_measures(
+    machine: Callable[..., object], monkeypatch: pytest.MonkeyPatch, other: subprocess.Popen[str]
+) -> None:
+    said: list[str] = []
+    hosts = iter([replace(synthetic_host(), memory_available=GIB), synthetic_host()])
+
+    def complain(text: str) -> None:
+        said.append(text)
+        if "waiting" in text:
+            assert not list(Path("results").glob("*/*")), "nothing is measured yet"
+            other.communicate("\n", timeout=60)
+
+    machine()
+    monkeypatch.setattr(sweep, "read_host", lambda: next(hosts))
+    monkeypatch.setattr(door, "complain", complain)
+    assert run() == door.FINE
+    assert f"Another run (process {other.pid}) is measuring on this machine: waiting" in said[0]
+    results = only_result()
+    assert results.conditions[0].alone is True
+    assert results.host == synthetic_host()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
+def test_who_does_not_wait_measures_beside_the_other_and_stores_that(
+    machine: Callable[..., object], capsys: pytest.CaptureFixture[str], other: subprocess.Popen[str]
+) -> None:
+    machine()
+    assert run("--no-wait") == door.FINE
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"Another run (process {other.pid}) is measuring on this machine: each disturbs the other." in said
+    assert "not fit to be measured now: another run of this tool is measuring" in said
+    assert only_result().conditions[0].alone is False
+
+
+def test_bad_input_does_not_wait(machine: Callable[..., object], other: subprocess.Popen[str]) -> None:
+    machine()
+    with pytest.raises(InputError, match="do not fit the 2 CPUs"):
+        run("--threads", "3")
+
+
 # ------------------------------------------------------------------------------------------ the real command
 
 
@@ -396,6 +528,7 @@ def test_help_names_every_option_and_does_not_import_numba() -> None:
         "no-plot",
         "seed",
         "max-memory",
+        "no-wait",
         "resume",
     ):
         assert f"--{option}" in done.stdout
@@ -403,11 +536,12 @@ def test_help_names_every_option_and_does_not_import_numba() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no CPU affinity")
-def test_the_real_machine_is_measured(tmp_path: Path) -> None:
+def test_the_real_machine_is_measured_also_without_a_home_that_can_be_written(tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     options = ["--quick", "--threads", "1", "--precisions", "fp64", "--cpus", str(cpu), "--max-memory", "32MiB"]
     done = subprocess.run(
         [sys.executable, "-m", "ert.sweep", *options, "--out", str(tmp_path), "--no-plot"],
+        env={**os.environ, "HOME": "/proc/nobody", "XDG_CACHE_HOME": "/proc/nobody", "NUMBA_CACHE_DIR": ""},
         capture_output=True,
         text=True,
         check=False,

@@ -39,6 +39,13 @@ IDLE_STEP, IDLE_LIMIT = 0.01, 2.0
 up spinning after 2**26 cycles by default, about 0.03 s (its THREAD_TIMEOUT)."""
 
 
+WITHOUT_MODEL = {
+    "compiled loops": "made by the compiler from ordinary loops, so there is no model to compare it with",
+    "explicit vectors": "its vectors are written out, but how many instructions they take differs from CPU to CPU",
+}
+"""Why code of a kernel is told and not verified."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Made:
     machinecode: Machinecode | None
@@ -47,7 +54,7 @@ class _Made:
 
 @dataclass(slots=True)
 class _Open:
-    """The case whose data are laid, how often it ran since, and how long a pass took last."""
+    """The case whose data are laid, and how often it ran since."""
 
     case: Case
     task: Task
@@ -55,7 +62,6 @@ class _Open:
     views: dict[int, Mapping[str, np.ndarray[Any, Any]]] = field(default_factory=dict)
     data: Any = None
     runs: int = 0
-    pass_seconds: float = 0.0
 
 
 class Applications:
@@ -79,6 +85,7 @@ class Applications:
         self._made: dict[tuple[str, str, int], _Made] = {}
         self._shared = Arena(0)
         self._state: _Open | None = None
+        self._pass_seconds: dict[Case, float] = {}
         self._pools: ThreadpoolController | None = None
         self._spinning = False
         self.compiling = self.measuring = 0.0
@@ -109,7 +116,7 @@ class Applications:
         """Run the opened case: a pass that warms up, where it matters, then the timed passes."""
         state = self._opened(case)
         # What runs between two samples may evict a part of the data; a long pass brings it back at its beginning.
-        warm = 0 if state.pass_seconds > LONG_PASS else 1
+        warm = 0 if self._pass_seconds.get(case, 0.0) > LONG_PASS else 1
         began = time.perf_counter()
         if isinstance(state.task, Library):
             timing = self._call(state, state.task, warm, passes)
@@ -123,7 +130,7 @@ class Applications:
             )
         self.measuring += time.perf_counter() - began
         state.runs += warm + passes
-        state.pass_seconds = timing.seconds / passes
+        self._pass_seconds[case] = timing.seconds / passes
         return timing
 
     def check(self, case: Case) -> str:
@@ -209,7 +216,7 @@ class Applications:
         if key not in self._made:
             began = time.perf_counter()
             with signals_held():
-                self._made[key] = self._compile(task, self._problem(case))
+                self._made[key] = self._compile(spec, task, self._problem(case))
             self.compiling += time.perf_counter() - began
         made = self._made[key]
         if isinstance(task, Library):
@@ -217,7 +224,7 @@ class Applications:
                 return _Made(None, Code("library", task.describe()))
         return made
 
-    def _compile(self, task: Task, problem: Problem) -> _Made:
+    def _compile(self, spec: Spec, task: Task, problem: Problem) -> _Made:
         if isinstance(task, Library):
             return _Made(None, Code("library"))
         if isinstance(task, Stream):
@@ -228,8 +235,7 @@ class Applications:
             machinecode = compile_program(task, problem)
             if task.expects is None:
                 found = assembly.survey(machinecode.assembly, self._family)
-                text = "made by the compiler from ordinary loops, so there is no model to compare it with"
-                return _Made(machinecode, Code("compiled", text, _counts(found)))
+                return _Made(machinecode, Code("compiled", WITHOUT_MODEL[spec.implementation], _counts(found)))
             found, reason = assembly.contains(machinecode.assembly, task.expects, self._family)
             expected = task.expects
         status: CodeStatus = "verified" if not reason else ("mismatch" if machinecode.assembly else "unseen")

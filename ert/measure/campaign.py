@@ -7,19 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ert.measure import irregular, kernels, plan
-from ert.measure.plan import Settings
+from ert.measure.plan import NEAR_PEAK, Settings
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.measure.visits import Listener, Recorder, Visits, describe
 from ert.roofline.caches import cache_capacities
 from ert.roofline.fit import curve_measurements, fit, rates
 from ert.roofline.levels import find_plateaus
-from ert.roofline.model import Case, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
+from ert.roofline.model import Case, Condition, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
 
 PREPASS = Visit(samples=1, target=2e-3)
 """A choice needs no more than to be seldom wrong by much: short samples, several times in turn."""
-
-NEAR_PEAK = 0.985
-"""Widths this near the best multiply-add rate count as equal to it when ceilings and the intensity sweep choose."""
 
 
 CHOICE_BYTES = 16 << 10
@@ -72,6 +69,8 @@ class Campaign:
         What an interrupted sweep measured already.
     notes : sequence of str
         Stored with the result.
+    conditions : sequence of Condition
+        The machine at the start; stored with the result.
     absent : sequence of (str, str)
         What cannot be measured here, and what it would need; stored with the result.
     widths : mapping of str to sequence of int, optional
@@ -103,6 +102,7 @@ class Campaign:
         listener: Listener,
         earlier: Sequence[Measurement] = (),
         notes: Sequence[str] = (),
+        conditions: Sequence[Condition] = (),
         absent: Sequence[tuple[str, str]] = (),
         widths: Mapping[str, Sequence[int]] | None = None,
         expected_seconds: float = 0.0,
@@ -123,14 +123,13 @@ class Campaign:
         self._absent = tuple(absent)
         self._earlier = {measurement.case: measurement for measurement in earlier}
         self._visits = Visits(instrument, recorder, listener, elapsed, self._earlier, expected_seconds)
-        self._notes = tuple(notes)
+        self._notes, self._conditions = tuple(notes), tuple(conditions)
         self._scaling = dict(scaling or {})
         self._sparse = irregular.EFFORTS[settings.effort]
         self._wish, self._kernel_memory = wish, kernel_memory
         self._of_kernels = kernels.EFFORTS[settings.effort]
         self._later: Sequence[Case] = ()
         self._beside: kernels.Beside = {}
-        self._kernel_names = {spec.name for spec in wish.specs} if wish else set()
 
     # ------------------------------------------------------------------------------------------- the whole
 
@@ -163,6 +162,7 @@ class Campaign:
             seconds=seconds,
             complete=complete,
             kernels=self._wish.kernels if self._wish else (),
+            conditions=self._conditions,
         )
 
     def _first_round(self) -> Iterator[Sequence[Case]]:
@@ -233,11 +233,11 @@ class Campaign:
         ]
         chosen, absent = kernels.cases(self._wish, grounds, self._kernel_memory)
         self._absent = (*self._absent, *absent)
+        so_far = self.results(complete=False, seconds=Seconds())
+        self._beside = kernels.beside(chosen, so_far, fit(so_far), self._registers)
         if self._wish.everything:
             # So many data cannot be laid anew in each round.
-            so_far = self.results(complete=False, seconds=Seconds())
             self._later = chosen
-            self._beside = kernels.beside(chosen, so_far, fit(so_far), self._registers)
             return
         for group in kernels.in_order(chosen):
             yield self._round(0, group)
@@ -375,15 +375,17 @@ class Campaign:
 
     def _round(self, number: int, cases: Iterable[Case]) -> Sequence[Case]:
         cases = tuple(cases)
-        self._visits.round(number, [case for case in cases if number < self._rounds(case)], self._how)
+        due = [case for case in cases if number < self._rounds(case)]
+        if due and due[0] in self._beside:
+            self._visits.pairs(number, kernels.with_roof(due, self._beside), self._of_kernels.visit, number)
+        else:
+            self._visits.round(number, due, self._how)
         return cases
 
     def _rounds(self, case: Case) -> int:
-        if case.probe in self._kernel_names:
+        if case in self._beside:
             return self._of_kernels.rounds
         return self._sparse.rounds if case.probe in irregular.PROBES else self._effort.rounds
 
     def _how(self, case: Case) -> Visit:
-        if case.probe in self._kernel_names:
-            return self._of_kernels.visit
         return self._sparse.visit if case.probe in irregular.PROBES else Visit(self._effort.samples)

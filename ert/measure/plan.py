@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from ert.errors import InputError
 from ert.measure.host import format_cpu_list, physical_order
 from ert.measure.sampling import TARGET_SECONDS
-from ert.roofline.caches import cache_capacities, cache_share
+from ert.roofline.caches import BEYOND_CACHE, cache_capacities, cache_share
 from ert.roofline.model import MEMORY, Case, Host, Plateau, Team
 from microbench import catalog
 from microbench.catalog import MIXES, MULTIPLY_ADDS, PRECISIONS
@@ -17,11 +17,11 @@ from microbench.catalog import MIXES, MULTIPLY_ADDS, PRECISIONS
 SMALLEST = 4096
 """Bytes at which the bandwidth curve begins."""
 
-BEYOND_CACHE = 4
-"""The curve ends at this many times the last cache, so that less than a quarter of it can be in cache at the end."""
-
 UNKNOWN_CACHE = 64 << 20
 """Bytes assumed for the last cache of one thread where none is declared; larger than most and affordable."""
+
+BUDGET_STEPS = 1024
+"""How finely a memory budget is divided among teams."""
 
 DEFAULT_MEMORY = 2 << 30
 """Bytes of memory a sweep uses at most unless told otherwise, raised to what the caches of the machine demand."""
@@ -43,6 +43,10 @@ SINGLE_CHAINS = {16: 8, 32: 24}
 
 SPARE_REGISTERS = {16: 4, 32: 8}
 """Registers that the chains of a mix leave to operands and copies."""
+
+NEAR_PEAK = 0.985
+"""Widths this near the best multiply-add rate count as equal to it when ceilings, the intensity sweep and kernels
+choose."""
 
 ALL = "all"
 """For ``--precisions``: whatever the CPU has."""
@@ -251,10 +255,31 @@ def largest_working_set(host: Host, team: Team, budget: int) -> int:
     return catalog.round_working_set("load", int(min(wanted, 0.9 * budget / team.threads)))
 
 
+def largest_working_sets(host: Host, teams: Sequence[Team], budget: int) -> dict[Team, int]:
+    """Return where the curve of each team ends, so that all their memory together stays within the budget.
+
+    A CPU keeps the largest arena that any of its teams needs. Where that is more than the budget for all CPUs together,
+    each team gets the same smaller part of it.
+    """
+
+    def within(part: int) -> dict[Team, int]:
+        return {team: largest_working_set(host, team, part) for team in teams}
+
+    enough, too_much = 0, budget + 1
+    while too_much - enough > max(1, budget // BUDGET_STEPS):
+        part = (enough + too_much) // 2
+        if sum(arena_sizes(within(part)).values()) <= budget:
+            enough = part
+        else:
+            too_much = part
+    return within(budget if sum(arena_sizes(within(budget)).values()) <= budget else enough)
+
+
 def default_budget(host: Host, teams: Iterable[Team], limit: int) -> int:
     """Return the bytes a sweep may use: what the caches demand or :data:`DEFAULT_MEMORY`, never above `limit`."""
-    demands = [int(largest_working_set(host, team, 1 << 60) * team.threads / 0.9) + 1 for team in teams]
-    return min(limit, max(DEFAULT_MEMORY, *demands) if demands else limit)
+    unlimited = {team: largest_working_set(host, team, 1 << 60) for team in teams}
+    demand = int(sum(arena_sizes(unlimited).values()) / 0.9) + 1
+    return min(limit, max(DEFAULT_MEMORY, demand)) if unlimited else limit
 
 
 def curve_sizes(largest: int, points_per_octave: int) -> tuple[int, ...]:

@@ -9,6 +9,9 @@ from typing import Protocol
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.roofline.model import Case, Measurement, Sample
 
+BESIDE = Visit(2)
+"""How a roof is sampled beside a kernel: no more than to know it in this second."""
+
 
 class Recorder(Protocol):
     """Keeps what has been measured as it comes: the journal."""
@@ -49,6 +52,8 @@ class Visits:
         What an interrupted run measured already.
     expected_seconds : float
         For the listener, until the number of visits is known.
+    began : float
+        What `elapsed` said when the visits began.
     measured : dict of Case to Measurement
         In the order of the first visits.
     """
@@ -59,6 +64,7 @@ class Visits:
     elapsed: Callable[[], float]
     earlier: Mapping[Case, Measurement] = field(default_factory=dict)
     expected_seconds: float = 0.0
+    began: float = 0.0
     measured: dict[Case, Measurement] = field(default_factory=dict)
     _steps: int = 0
     _done: set[tuple[Case, int]] = field(default_factory=set)
@@ -76,19 +82,48 @@ class Visits:
         """Visit each case once, unless it is wrong already or has its samples of this round; return the cases."""
         cases = tuple(cases)
         for case in cases:
-            measurement = self.measured.get(case) or self.introduce(case)
-            self._done.add((case, number))
-            if measurement.error or any(sample.round == number for sample in measurement.samples):
-                continue
-            self.listener.step(len(self._done), describe(case), self._seconds_left())
-            after = visit(self.instrument, measurement, number, how(case), self.elapsed)
-            # First, so that an interruption while it is written down does not lose it here.
-            self.measured[case] = after
-            for sample in after.samples[len(measurement.samples) :]:
-                self.recorder.sample(case, sample)
-            if after.error:
-                self.recorder.error(case, after.error)
+            if self._due(number, case):
+                self.listener.step(len(self._done), describe(case), self._seconds_left())
+                self._visit(number, case, how(case))
         return cases
+
+    def pairs(self, number: int, pairs: Iterable[tuple[Case, Case | None]], how: Visit, roof_number: int) -> None:
+        """Visit each kernel once, as :meth:`round` does, and each time the roof that applies to it just before.
+
+        So both are known as they were in the same second, on a machine that is not the same from second to second.
+
+        Parameters
+        ----------
+        number : int
+            The round of the kernels.
+        pairs : iterable of (Case, Case or None)
+            Kernels and their roofs.
+        how : Visit
+            How a kernel is sampled.
+        roof_number : int
+            The round that the samples of the roofs count for.
+        """
+        for case, roof in pairs:
+            if self._due(number, case):
+                self.listener.step(len(self._done), describe(case), self._seconds_left())
+                if roof is not None:
+                    self._visit(roof_number, roof, BESIDE)
+                self._visit(number, case, how)
+
+    def _due(self, number: int, case: Case) -> bool:
+        measurement = self.measured.get(case) or self.introduce(case)
+        self._done.add((case, number))
+        return not measurement.error and all(sample.round != number for sample in measurement.samples)
+
+    def _visit(self, number: int, case: Case, how: Visit) -> None:
+        measurement = self.measured.get(case) or self.introduce(case)
+        after = visit(self.instrument, measurement, number, how, self.elapsed)
+        # First, so that an interruption while it is written down does not lose it here.
+        self.measured[case] = after
+        for sample in after.samples[len(measurement.samples) :]:
+            self.recorder.sample(case, sample)
+        if after.error:
+            self.recorder.error(case, after.error)
 
     def introduce(self, case: Case) -> Measurement:
         """Build what runs a case, and write it down."""
@@ -105,8 +140,8 @@ class Visits:
     def _seconds_left(self) -> float:
         """Return the seconds left at the pace so far; what was expected beforehand while the visits are not counted."""
         if not self._steps or not self._done:
-            return max(0.0, self.expected_seconds - self.elapsed())
-        return self.elapsed() / len(self._done) * (self._steps - len(self._done))
+            return max(0.0, self.expected_seconds - self.elapsed() + self.began)
+        return (self.elapsed() - self.began) / len(self._done) * (self._steps - len(self._done))
 
 
 def describe(case: Case) -> str:

@@ -104,6 +104,8 @@ def _placement(
         },
         "compute_roof": compute_roof,
         "memory_roof": memory_roof,
+        "memory_roof_per_s": placement.memory_roof.rate.best if placement.memory_roof else None,
+        "memory_roof_moved": placement.beside,
         "attainable_per_s": placement.attainable,
         "compute_share": placement.compute_share,
         "memory_share": placement.memory_share,

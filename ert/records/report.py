@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ert.records.disturbance import disturbances
+from ert.records.fitness import conditions
 from ert.records.irregular import certainty, irregular
 from ert.records.kernels import kernels
 from ert.roofline.model import (
@@ -89,6 +91,8 @@ def report(results: Results, roofline: Roofline) -> dict[str, Any]:
         "curves": [_curve(curve) for curve in roofline.curves],
         **irregular(roofline),
         **kernels(results, roofline, compute, memory),
+        "conditions": conditions(results),
+        **disturbances(results, roofline),
         "absent": [{"name": name, "needs": needs} for name, needs in results.absent],
         "notes": list(dict.fromkeys((*results.notes, *roofline.notes))),
         "seconds": {

@@ -12,6 +12,10 @@ SMALLEST_CACHE = 1024
 """Bytes; a declared cache below this is taken as not declared. First-level data caches have held 8 KiB and more since
 the early 1990s, while faulty firmware and hypervisors have declared sizes such as 56 bytes."""
 
+BEYOND_CACHE = 4
+"""A bandwidth curve ends at this many times the last cache, so that less than a quarter of it can be in cache at the
+end."""
+
 
 @dataclass(frozen=True, slots=True)
 class CacheShare:

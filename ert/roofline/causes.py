@@ -44,7 +44,8 @@ def gather_ceiling(facts: Facts) -> Sentences:
     gather = min(gathers, key=lambda entry: abs(entry.element_bytes - element))
     most = gather.rate.best / gather.element_bytes
     each = count / placement.seconds
-    if each < EXPLAINS * most:
+    # Much faster than random ones: neighbours share lines, and the gather is not what holds it.
+    if not EXPLAINS * most <= each <= RANDOM * most:
         return ()
     return (
         f"It reads {short(each).strip()} elements/s through an index, {percent(each / most)} of what random gathers "

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
 from ert.roofline.model import Results, Roofline, Team
 
 DRIFT_PARTS = 3
-"""The beginning and the end of a sweep are so many parts of its samples: each part of a sweep of several rounds holds
-cases of every kind, so that their medians are comparable."""
+"""The beginning and the end of a sweep are so many parts of its samples."""
 
 MIN_SAMPLES = 3 * DRIFT_PARTS
 """With fewer samples of a team its clock has no course."""
@@ -36,11 +36,31 @@ def clock_hz(roofline: Roofline, team: Team) -> float | None:
 
 
 def drift(results: Results, team: Team) -> Drift | None:
-    """Return how the clock of a team changed over the sweep, by the samples' own clocks; None with too few."""
-    samples = [sample for m in results.measurements if m.valid and m.case.team == team for sample in m.samples]
-    course = sorted((sample.at, median(sample.clocks_hz)) for sample in samples if sample.clocks_hz)
+    """Return how the clock of a team changed over the sweep, by the samples' own clocks; None with too few.
+
+    Only cases with samples at both ends count, each compared with itself: wide vectors may run at another clock than
+    scalar code.
+    """
+    course = sorted(
+        (sample.at, index, median(sample.clocks_hz))
+        for index, m in enumerate(results.measurements)
+        if m.valid and m.case.team == team
+        for sample in m.samples
+        if sample.clocks_hz
+    )
     if len(course) < MIN_SAMPLES:
         return None
     part = len(course) // DRIFT_PARTS
-    first, last = course[:part], course[-part:]
-    return Drift(team, median(clock for _, clock in first), median(clock for _, clock in last))
+    first, last = _by_case(course[:part]), _by_case(course[-part:])
+    both = [index for index in first if index in last and first[index] > 0]
+    if not both:
+        return None
+    begin = median(first[index] for index in both)
+    return Drift(team, begin, begin * median(last[index] / first[index] for index in both))
+
+
+def _by_case(course: Iterable[tuple[float, int, float]]) -> dict[int, float]:
+    clocks: dict[int, list[float]] = {}
+    for _, index, clock in course:
+        clocks.setdefault(index, []).append(clock)
+    return {index: median(found) for index, found in clocks.items()}

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from itertools import product
 from typing import Any, Literal
 
+from ert.roofline import disturbance
 from ert.roofline.caches import cache_capacities
 from ert.roofline.formulas import attainable, ridge
 from ert.roofline.irregular import EVENT_PROBES, with_irregular
@@ -74,6 +75,7 @@ def fit(results: Results) -> Roofline:
         *_high_points(points, compute, memory),
         *_moved(memory, curves),
         *_high_mixes(compute),
+        *disturbance.notes(results, compute, memory),
     ]
     roofline = Roofline(
         compute,
@@ -274,7 +276,12 @@ def _point(measurement: Measurement) -> IntensityPoint:
 
 def curve_measurements(team: Team, measured: Iterable[Measurement]) -> list[Measurement]:
     """Return the measurements that make up a team's bandwidth curve, small working sets first."""
-    chosen = [m for m in measured if m.sound and m.case.team == team and m.case.probe == "memory" and not m.case.level]
+    chosen = [
+        m
+        for m in measured
+        # Without bytes only in foreign files.
+        if m.sound and m.case.team == team and m.case.probe == "memory" and not m.case.level and m.case.working_set > 0
+    ]
     return sorted(chosen, key=lambda m: m.case.working_set)
 
 

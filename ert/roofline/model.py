@@ -473,6 +473,54 @@ class Seconds:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """What a machine was doing when a run began, as its system told; None is not known.
+
+    :func:`ert.roofline.fitness.fitness` judges it.
+
+    Attributes
+    ----------
+    at : str
+        UTC of the look, ISO 8601 with seconds and ``Z``.
+    seconds : float
+        How long the look took. The tool kept one CPU busy meanwhile: time is stolen only from who wants it.
+    load : float or None
+        Load average of the last minute.
+    others : float or None
+        CPUs' worth of time that other processes used on the CPUs usable here.
+    stolen : float or None
+        CPUs' worth of time that the hypervisor gave to others meanwhile.
+    stolen_since_boot : float or None
+        Part of the time wanted on these CPUs that was stolen since the system started.
+    alone : bool or None
+        Whether no other run of this tool was measuring; None where runs cannot see each other.
+    budget : int
+        Bytes that the tool may take for arrays; 0 if unknown.
+    clock_source : str
+        What the kernel reads the time from; empty if unknown.
+    clock_step : float or None
+        Smallest step of the monotonic clock in seconds, reading it included.
+    clock_backwards : int
+        How often a reading was earlier than the one before.
+    frequency_driver : str
+        What sets the clock of the cores; empty if unknown.
+    """
+
+    at: str
+    seconds: float = 0.0
+    load: float | None = None
+    others: float | None = None
+    stolen: float | None = None
+    stolen_since_boot: float | None = None
+    alone: bool | None = None
+    budget: int = 0
+    clock_source: str = ""
+    clock_step: float | None = None
+    clock_backwards: int = 0
+    frequency_driver: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """One sweep as it is stored.
 
@@ -488,6 +536,9 @@ class Results:
         False for the partial result of an interrupted sweep.
     kernels : tuple of Kernel
         The application kernels among the measurements.
+    conditions : tuple of Condition
+        The machine at the start of each run behind the measurements: one of a plain sweep, more of one that was
+        resumed or to which kernels were added, none of sweeps from before they were recorded.
     """
 
     started: str
@@ -500,6 +551,7 @@ class Results:
     seconds: Seconds = Seconds()
     complete: bool = True
     kernels: tuple[Kernel, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 # --------------------------------------------------------------------------------------------- what follows

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ert.roofline.advice import advise
 from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
+from ert.roofline.beside import slope_beside
 from ert.roofline.facts import Facts
 from ert.roofline.model import Estimate, Kernel, Measurement, Results, Roofline, Work
 from ert.roofline.placement import Bound, Placement
@@ -35,14 +36,14 @@ def place(results: Results, roofline: Roofline) -> tuple[Placement, ...]:
         In the order of the measurements. With F FLOP and Q bytes of modelled traffic a pass, a compute roof P and a
         memory roof B: intensity I = F / Q, attainable = min(P, I x B), lower bound of the time = max(F / P, Q / B), and
         efficiency = lower bound / time, which is the larger of both shares (Williams, Waterman, Patterson 2009, see
-        :mod:`ert.roofline.formulas`). A kernel without FLOP is placed by its bandwidth, one without traffic at its
+        :mod:`ert.roofline.formulas`). A memory roof that moved counts as it was beside the kernel, see
+        :mod:`ert.roofline.beside`. A kernel without FLOP is placed by its bandwidth, one without traffic at its
         level by its FLOP rate.
     """
     kernels = {kernel.name: kernel for kernel in results.kernels}
     mixes = works_of_mixes(results.measurements)
-    quota = results.host.cpu_quota
     placed = [
-        _placement(kernels[m.case.probe], m, roofline, mixes, quota)
+        _placement(kernels[m.case.probe], m, roofline, mixes, results)
         for m in results.measurements
         if m.case.probe in kernels and m.valid and _countable(m)
     ]
@@ -62,12 +63,15 @@ def _countable(measurement: Measurement) -> bool:
 
 
 def _placement(
-    kernel: Kernel, measurement: Measurement, roofline: Roofline, mixes: Mapping[str, Work], quota: float | None
+    kernel: Kernel, measurement: Measurement, roofline: Roofline, mixes: Mapping[str, Work], results: Results
 ) -> Placement:
     case, work = measurement.case, measurement.work
     traffic = work.traffic_bytes(case.level)
     peak = compute_roof(kernel, case.team, case.precision, roofline.compute) if work.flop else None
     slope = memory_roof(work, kernel.mix, case.team, case.level, roofline.memory, mixes) if traffic else None
+    beside = slope_beside(measurement, slope, results) if slope else None
+    slope = beside or slope
+    quota = results.host.cpu_quota
     flop_rate, byte_rate = _rate(measurement, work.flop, quota), _rate(measurement, traffic, quota)
     compute_share = flop_rate.best / peak.rate.best if flop_rate and peak else None
     memory_share = byte_rate.best / slope.rate.best if byte_rate and slope else None
@@ -87,6 +91,7 @@ def _placement(
         byte_rate=byte_rate,
         compute_roof=peak,
         memory_roof=slope,
+        beside=beside is not None,
         attainable=_attainable(peak.rate.best if peak else None, slope.rate.best if slope else None, intensity)
         if whole
         else None,

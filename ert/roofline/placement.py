@@ -35,6 +35,8 @@ class Placement:
         The roof of its precision, team and kind of arithmetic.
     memory_roof : MemoryRoof or None
         The roof of `level`, its team and the access mix nearest to its own, counted in traffic bytes.
+    beside : bool
+        Whether that roof moved during the sweep, so that its rate is the one it had beside the kernel.
     attainable : float or None
         min(compute roof, intensity x memory roof) in FLOP/s; for kernels without FLOP the memory roof in byte/s.
     compute_share, memory_share : float or None
@@ -63,6 +65,7 @@ class Placement:
     byte_rate: Estimate | None
     compute_roof: ComputeRoof | None
     memory_roof: MemoryRoof | None
+    beside: bool
     attainable: float | None
     compute_share: float | None
     memory_share: float | None

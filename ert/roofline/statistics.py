@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median, median_low
 
 from ert.roofline.model import Estimate, Grade, Measurement
@@ -113,14 +114,21 @@ def estimate(
 
 
 def rates(measurement: Measurement, count: float) -> Estimate:
-    """Return the rate of `count` things a pass: units per second over the samples of a measurement."""
+    """Return the rate of `count` things a pass: units per second over the samples of a measurement.
+
+    Where the hypervisor took time during every sample, none shows what the machine does undisturbed, and all may be
+    slow alike: that lowers the grade by one step.
+    """
     samples = measurement.samples
-    return estimate(
+    found = estimate(
         [count * sample.passes / sample.seconds if sample.seconds > 0 else 0.0 for sample in samples],
         [sample.round for sample in samples],
         [sum(sample.clocks_hz) / len(sample.clocks_hz) if sample.clocks_hz else 0.0 for sample in samples],
         cores=measurement.case.team.cores,
     )
+    if all((sample.steal_seconds or 0.0) > 0.0 for sample in samples):
+        return replace(found, grade=GRADES[min(GRADES.index(found.grade) + 1, GRADES.index("D"))])
+    return found
 
 
 def grade(round_bests: Sequence[float], samples: int) -> Grade:

@@ -55,7 +55,7 @@ def _kernel(kernel: Kernel, case: Case, work: Work, width: int) -> str:
     lines += _count("traffic", kernel.traffic, size(traffic), width)
     intensity = f"{_per_byte(work.flop, traffic)} of traffic in {MEMORY}, {_per_byte(work.flop, work.program_bytes)}"
     lines += _wrapped(f"FLOP/byte   {intensity} of program bytes, {case.precision}, {sizes}", width)
-    lines += [line for text in (kernel.notes, kernel.source) if text for line in _wrapped(text, width)]
+    lines += [line for text in (kernel.notes, kernel.source) if text for line in _wrapped(text, width, 0)]
     return "\n".join(lines)
 
 
@@ -66,8 +66,9 @@ def _count(name: str, formula: str, value: str, width: int) -> list[str]:
     return [*_wrapped(f"{name:<{NAME}}{formula}", width), f"{value:>{min(width, NAME + FORMULA + 15)}}"]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent=" " * (NAME + 2), break_on_hyphens=False)
+def _wrapped(text: str, width: int, hanging: int = NAME) -> list[str]:
+    indent = " " * (hanging + 2)
+    return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _flop(value: int) -> str:

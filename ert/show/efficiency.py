@@ -121,8 +121,8 @@ def efficiency_figure(placements: Sequence[Placement], team: Team, machine: str,
     note = f"{NOTE}{also}\n{footnote}"
     names = _names(points, shown)
     with drawing_style():
-        column = min(LONGEST_NAME, max(map(text_width, names))) + 0.2
-        names = [_shortened(name, column - 0.2) for name in names]
+        room = min(LONGEST_NAME, max(map(text_width, names)))
+        names, column = [_shortened(name, room) for name in names], room + 0.2
         below = footnote_height(note, WIDTH) + BELOW_INCHES
         title = f"{machine}, {team.label}: where effort pays"
         legend = title_height(title, WIDTH)

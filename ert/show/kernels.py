@@ -20,6 +20,9 @@ COLUMNS = (
 )  # fmt: skip
 """Titles and widths; the last is the grade."""
 
+MOVED = "^"
+"""Behind the share of a memory roof that counts as it was beside the kernel."""
+
 FIRST, CELL = 26, 13
 """Widths of the table of blocks."""
 
@@ -115,7 +118,7 @@ def _row(placement: Placement, name: str) -> str:
             mark + units.short(flop_rate.best) if flop_rate else "-",
             units.short(byte_rate.best) if byte_rate else "-",
             _share(placement.compute_share),
-            _share(placement.memory_share),
+            _share(placement.memory_share) + (MOVED if placement.beside else ""),
             _share(placement.efficiency),
             placement.bound,
             grade.grade if grade else "-",
@@ -156,6 +159,11 @@ def _legend(placements: Sequence[Placement], width: int) -> list[str]:
     ]
     if any(placement.kernel.nominal for placement in placements):
         sentences.append("~ nominal FLOP.")
+    if any(placement.beside for placement in placements):
+        sentences.append(
+            f"{MOVED} This memory roof was not steady during the sweep: what it gave in the same seconds as the kernel "
+            "counts, less than its best."
+        )
     return textwrap.wrap(" ".join(sentences), width)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from ert.show.pen import INK, SMALL_POINTS, SOFT, TITLE_POINTS
@@ -87,12 +88,17 @@ def put_title(figure: Figure, text: str) -> None:
     )  # fmt: skip
 
 
+@cache
 def text_width(text: str, size: float = SMALL_POINTS) -> float:
     """Return the inches that a line of text takes."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
+    from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    return float(TextPath((0, 0), text, prop=FontProperties(size=size)).get_extents().width) / 72 if text.strip() else 0
+    # Measured without outlines, which would take a hundred times as long.
+    font = get_font(findfont(FontProperties()))
+    font.set_size(size, 72)
+    font.set_text(text, 0.0)
+    subpixels, _ = font.get_width_height()
+    return float(subpixels) / 64 / 72
 
 
 def wrapped(text: str, width: float, size: float = SMALL_POINTS) -> list[str]:

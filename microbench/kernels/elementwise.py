@@ -39,8 +39,8 @@ def whole_steps(problem: Problem) -> dict[str, int]:
     n, unit = problem.size("n"), problem.threads * STEP_BYTES // problem.element_bytes
     if n % unit:
         raise Unsuitable(
-            f"n is {n}, and its explicit vectors need a multiple of {unit} on {problem.threads} threads in "
-            f"{problem.precision}; the next is {-(-n // unit) * unit}"
+            f"n is {n}; each thread works on whole steps of {unit // problem.threads} elements of {problem.precision}, "
+            f"so n must be a multiple of {unit}, and the next is {-(-n // unit) * unit}"
         )
     return plain(problem)
 
@@ -195,6 +195,7 @@ def spec(
         allocate=words(allocates),
         compulsory=words(compulsory),
         working_set=words(arrays),
+        traffic=words(reads + writes + allocates),
         sizes=("n",),
         fit=vectors(arrays),
         quantities=quantities,

@@ -275,6 +275,9 @@ Task = Stream | Program | Library
 
 NOTHING = Formula("0")
 
+THIN, THIN_SIZE = 2, 1 << 20
+"""Operations for each element moved, up to which a kernel is nearly all loads and stores; and a size to tell by."""
+
 
 def no_series(request: Request) -> tuple[dict[str, int | str], ...]:
     """Return no further sizes."""
@@ -311,6 +314,8 @@ class Spec:
         Problem -> Task; raises :class:`Unsuitable`, as `quantities` may, of problems that it cannot compute.
     series : callable
         Request -> further complete sets of sizes, beside that of `fit`, that show something when all of them are run.
+    usual_series : callable
+        Those of them that belong in an ordinary sweep.
     streaming : bool
         Whether it is measured at each level and not in memory alone.
     representative : tuple of str
@@ -347,6 +352,13 @@ class Spec:
     representative: tuple[str, ...] = ()
     most_threads: int = 1 << 30
     series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
+    usual_series: Callable[[Request], tuple[dict[str, int | str], ...]] = no_series
+
+    @property
+    def thin(self) -> bool:
+        """Whether it does no more than a few operations on each element that it loads."""
+        sizes = dict.fromkeys(self.flop.names | self.read.names | self.written.names, THIN_SIZE) | {"s": 1}
+        return self.flop(sizes) <= THIN * (self.read(sizes) + self.written(sizes))
 
     def numbers(self, problem: Problem) -> dict[str, int]:
         """Return every number that its formulas may name."""

@@ -8,7 +8,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from microbench.kernels.matrices import BYTES_A_ROW, BYTES_AN_ENTRY, LARGEST_INDEX, MEMORY_SHARE, Matrix, free_memory
+from microbench.kernels.gallery import Matrix
+from microbench.kernels.matrices import BYTES_A_ROW, BYTES_AN_ENTRY, LARGEST_INDEX, MEMORY_SHARE, free_memory
 
 
 class MatrixError(ValueError):

@@ -135,7 +135,12 @@ def emit_row(builder: ir.IRBuilder, operands: Operands, begin: Any, end: Any, ah
         start.add_incoming(value, block)
     writer.stream_ahead(rest_at, 1)
     steps = [builder.append_basic_block(f"left_{left}") for left in range(UNROLLED - 1, 0, -1)]
-    jump = builder.switch(builder.sub(end, rest_at), done)
+    # Without a default that can be reached, no code is made for one.
+    never = builder.append_basic_block("never")
+    jump = builder.switch(builder.sub(end, rest_at), never)
+    jump.add_case(ir.Constant(_I64, 0), done)
+    builder.position_at_end(never)
+    builder.unreachable()
     before: tuple[Any, Any] | None = None
     for left, block, after in zip(range(UNROLLED - 1, 0, -1), steps, [*steps[1:], done], strict=True):
         jump.add_case(ir.Constant(_I64, left), block)
@@ -216,7 +221,7 @@ def rows_sums(lanes: int, ahead: bool) -> Any:
             operands = _operands(context, builder, signature.args, args)
             results = _pointer(context, builder, signature.args[3], args[3])
             place = builder.gep(results, [args[7]], source_etype=operands.element)
-            emit_rows(builder, operands, lanes, *args[4:7], place, ahead)
+            emit_rows(builder, operands, lanes, args[4], args[5], args[6], place, ahead)
             return context.get_dummy_value()
 
         return types.void(values, columns, x, y, *(types.int64,) * 4), codegen

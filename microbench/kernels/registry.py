@@ -4,10 +4,32 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from microbench.kernels import sparse, stencil, stream, vector
+from microbench.kernels import (
+    attention,
+    convolution,
+    dense,
+    neural,
+    parameters,
+    sparse,
+    spectral,
+    stencil,
+    stream,
+    vector,
+)
 from microbench.kernels.kernel import Spec
 
-KERNELS: tuple[Spec, ...] = (*stream.KERNELS, *vector.KERNELS, *sparse.KERNELS, *stencil.KERNELS)
+KERNELS: tuple[Spec, ...] = (
+    *stream.KERNELS,
+    *vector.KERNELS,
+    *dense.KERNELS,
+    *sparse.KERNELS,
+    *stencil.KERNELS,
+    *convolution.KERNELS,
+    *spectral.KERNELS,
+    *neural.KERNELS,
+    *attention.KERNELS,
+    *parameters.KERNELS,
+)
 """In the order in which they are listed and measured."""
 
 FAMILIES = tuple(dict.fromkeys(spec.family for spec in KERNELS))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from microbench.kernels.gallery import Integers, entries_of
 from microbench.kernels.kernel import Part, Unsuitable
-from microbench.kernels.matrices import Integers, cuts_of, entries_of, lengths_of, matrix_of
+from microbench.kernels.matrices import LARGEST_INDEX, cuts_of, lengths_of, matrix_of
 
 AHEAD = 64
 """Entries ahead at which elements of a scattered x are fetched. Column numbers are followed by as many zeros."""
@@ -46,7 +48,7 @@ class Layout:
 
 
 def sell_order(name: str, n: int, begin: int, end: int) -> Integers:
-    """Return the rows from `begin` to `end`, in windows of `SIGMA` sorted by falling length, equal ones as they were."""
+    """Return the rows from `begin` to `end`, in windows of `SIGMA` sorted by length, the longest first."""
     lengths = lengths_of(name, n)[begin:end]
     window = np.arange(end - begin) // SIGMA
     return begin + np.lexsort((-lengths, window))
@@ -54,9 +56,9 @@ def sell_order(name: str, n: int, begin: int, end: int) -> Integers:
 
 @lru_cache(maxsize=4)
 def sell_layout(name: str, n: int, lanes: int, part: Part) -> Layout:
-    """Return the layout of SELL-C-sigma (Kreutzer and others, SIAM J. Sci. Comput. 36, 2014): vectors of C = `lanes` rows.
+    """Return the layout of SELL-C-sigma: vectors of C = `lanes` rows, each as wide as its longest row.
 
-    Each is as wide as its longest row, and its entries stand row by row in turn.
+    Kreutzer, Hager, Wellein, Fehske, Bishop, SIAM Journal on Scientific Computing 36, C401, 2014.
     """
     begin, end = rows_of_part(name, n, part)
     order = sell_order(name, n, begin, end)
@@ -103,8 +105,14 @@ def ell_width(name: str, n: int) -> int:
 
 @lru_cache(maxsize=64)
 def sell_totals(name: str, n: int, lanes: int, parts: int) -> tuple[int, int]:
-    """Return the vectors of rows and the stored entries of SELL over all parts."""
+    """Return the vectors of rows and the stored entries of SELL over all parts.
+
+    Unsuitable if 32-bit indices cannot name the entries.
+    """
     layouts = [sell_layout(name, n, lanes, Part(index, parts)) for index in range(parts)]
+    most = max(layout.stored for layout in layouts)
+    if most > LARGEST_INDEX:
+        raise Unsuitable(f"SELL pads {name} to {most} entries of a thread, more than 32-bit indices can name")
     return sum(len(layout.starts) - 1 for layout in layouts), sum(layout.stored for layout in layouts)
 
 
@@ -112,7 +120,7 @@ def sell_totals(name: str, n: int, lanes: int, parts: int) -> tuple[int, int]:
 def ell_totals(name: str, n: int, lanes: int, parts: int) -> tuple[int, int]:
     """Return the vectors of rows and the stored entries of ELL over all parts."""
     cuts = cuts_of(name, n, parts)
-    rows = sum(padded_rows(begin, end, lanes) for begin, end in zip(cuts, cuts[1:], strict=False))
+    rows = sum(padded_rows(begin, end, lanes) for begin, end in pairwise(cuts))
     return rows // lanes, rows * ell_width(name, n)
 
 

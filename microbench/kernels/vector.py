@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from microbench.catalog import STEP_BYTES
 from microbench.kernels import gelu, reduction
-from microbench.kernels.elementwise import counts, length_of, multiply_add, ramp, spec, stream
+from microbench.kernels.elementwise import counts, length_of, multiply_add, ramp, spec, stream, words
 from microbench.kernels.formula import Formula
 from microbench.kernels.kernel import Problem, Stream
 from microbench.loop import A_SLOT, FIRST_SLOT, SLOT_BYTES, X_SLOT, Loop
@@ -183,7 +184,7 @@ KERNELS = (
         allocates=0,
         arrays=2,
         compulsory=3,
-        mix="load2_store1",
+        mix="update",
         instructions="add",
         notes="A subtraction is an addition in every respect, and done twice it changes nothing. Out of place it is "
         "stream_add.",
@@ -198,7 +199,7 @@ KERNELS = (
         allocates=0,
         arrays=2,
         compulsory=3,
-        mix="load2_store1",
+        mix="update",
         instructions="fma",
         source="Counted from the loop; C. L. Lawson et al., Basic Linear Algebra Subprograms for Fortran Usage (1979)",
         representative=("fp64",),
@@ -245,23 +246,28 @@ KERNELS = (
         mix="copy",
         notes="A comparison is no FLOP.",
     ),
-    _spec(
-        "gelu",
-        "GELU, y = x (1 + tanh u) / 2",
-        gelu.task,
-        flop=Formula("(7+2*degree)*n"),
-        reads=1,
-        writes=1,
-        allocates=1,
-        arrays=2,
-        compulsory=2,
-        mix="copy",
-        instructions="fma",
-        source="D. Hendrycks, K. Gimpel, Gaussian Error Linear Units (2016), with tanh; counted from the loop",
-        representative=("fp32",),
-        quantities=gelu.quantities,
-        notes="Of an element: five additions and multiplications for the exponent, a polynomial of degree 11 (fp64) or "
-        "6 (fp32), an addition, and a division that counts as one. Bounds, rounding and integers count nothing.",
+    replace(
+        _spec(
+            "gelu",
+            "GELU, y = x (1 + tanh u) / 2",
+            gelu.task,
+            flop=Formula("(7+2*degree)*n"),
+            reads=1,
+            writes=1,
+            allocates=1,
+            arrays=2,
+            compulsory=2,
+            mix="copy",
+            instructions="fma",
+            source="D. Hendrycks, K. Gimpel, Gaussian Error Linear Units (2016), with tanh; counted from the loop",
+            quantities=gelu.quantities,
+            representative=("fp32",),
+            notes="Of an element: five additions and multiplications for the exponent, a polynomial of degree 11 "
+            "(fp64) or 6 (fp32), an addition, and a division that counts as one; bounds, rounding and integers are 0. "
+            "x is loaded twice, and the constants once for a group of vectors.",
+        ),
+        read=Formula("(2*group+constants)*s*n//group"),
+        traffic=words(3),
     ),
     _spec(
         "fusion_apart",

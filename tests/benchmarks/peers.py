@@ -1,4 +1,4 @@
-"""Compare our probes with likwid-bench and carm-roofline, in turn within one run; prints a Markdown table.
+"""Compare our probes and STREAM with likwid-bench, carm-roofline and C, in turn within one run; prints a table.
 
 Run by hand on a quiet machine: `python -m tests.benchmarks.peers --turns 7`. Peers that are not found are left out.
 Every turn measures each comparison with every tool, one right after the other; the ratios are taken turn by turn, so
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -23,23 +24,29 @@ from statistics import median
 from ert.measure.bench import Bench
 from ert.measure.sampling import Visit, visit
 from ert.roofline.fit import rates
-from ert.roofline.model import Case, Measurement, Team
+from ert.roofline.model import MEMORY, Case, Measurement, Team
 from microbench import catalog, isa
+from microbench.kernels.kernel import Request
+from microbench.kernels.registry import kernel
 
 KIB, MIB = 1 << 10, 1 << 20
 OUR_SAMPLES = 60
-"""About a third of a second, like one run of a peer."""
+"""About a third of a second, like one run of a peer; passes of the triad in C."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One number that several tools can measure: ours as cases (the best counts), likwid's tests, CARM's selection."""
+    """One number that several tools can measure: ours as cases (the best counts), likwid's tests, CARM's selection.
+
+    `triad` are the elements of the same in C, our own in :file:`triad.c`.
+    """
 
     name: str
     unit: str
     ours: tuple[Case, ...]
     likwid: tuple[str, ...] = ()
     carm: tuple[tuple[str, str], ...] = ()
+    triad: int = 0
 
 
 def comparisons(cpus: tuple[int, ...]) -> list[Comparison]:
@@ -64,6 +71,17 @@ def comparisons(cpus: tuple[int, ...]) -> list[Comparison]:
     def tests(name: str, end: str = "") -> tuple[str, ...]:
         return tuple(f"{name}_{suffix[bits]}{end}" for bits in wide)
 
+    def triad(team: Team) -> Comparison:
+        request = Request("fp64", 192 * MIB * team.threads, team.threads)
+        sizes = kernel("stream_triad_nt").fit(request)
+        cases = tuple(
+            Case("stream_triad_nt", team, "fp64", "fma", "triad_nt", vector_bits=bits, level=MEMORY,
+                 parameters=tuple(sizes.items()))
+            for bits in isa.host().vector_bits
+        )  # fmt: skip
+        name = f"STREAM triad, non-temporal stores, {team.label}"
+        return Comparison(name, "GB/s", cases, tests("stream_mem", "_fma"), triad=int(sizes["n"]))
+
     nt = ("", "_mem")
     found = [
         Comparison("fp64 multiply-add peak", "GFLOP/s", peak("fp64"), tests("peakflops", "_fma")),
@@ -82,6 +100,7 @@ def comparisons(cpus: tuple[int, ...]) -> list[Comparison]:
         Comparison("DRAM copy, 1 thread", "GB/s", stream("copy", 128 * MIB), tests("copy")),
         Comparison("DRAM triad_nt, 1 thread", "GB/s", stream("triad_nt", 128 * MIB), tests(f"stream{nt[1]}", "_fma")),
         Comparison("DRAM triad, 1 thread", "GB/s", stream("triad", 128 * MIB), tests("stream", "_fma")),
+        triad(one),
     ]
     if every.threads > 1:
         who = f"{every.threads} threads"
@@ -89,6 +108,7 @@ def comparisons(cpus: tuple[int, ...]) -> list[Comparison]:
             Comparison(f"L3 load, {who}", "GB/s", stream("load", 8 * MIB, every), tests("load")),
             Comparison(f"DRAM load, {who}", "GB/s", stream("load", 128 * MIB, every), tests("load")),
             Comparison(f"DRAM copy_nt, {who}", "GB/s", stream("copy_nt", 128 * MIB, every), tests("copy_mem")),
+            triad(every),
         ]
     return found
 
@@ -121,6 +141,26 @@ def carm(executable: str, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, 
         return best
 
 
+def built(folder: str) -> str:
+    """Build the triad in C as one would build STREAM; the empty string without a compiler that can."""
+    compiler = shutil.which("gcc") or shutil.which("clang")
+    program = str(Path(folder) / "triad")
+    source = str(Path(__file__).with_name("triad.c"))
+    if not compiler:
+        return ""
+    command = [compiler, "-O3", "-march=native", "-fopenmp", source, "-o", program]
+    return program if subprocess.run(command, capture_output=True, check=False).returncode == 0 else ""
+
+
+def in_c(program: str, elements: int, cpus: tuple[int, ...]) -> float:
+    """Return the best rate of the triad in C in byte/s, with a thread pinned to each of these CPUs; 0 if it failed."""
+    places = {"OMP_NUM_THREADS": str(len(cpus)), "OMP_PLACES": ",".join(f"{{{cpu}}}" for cpu in cpus)}
+    environment = {**os.environ, **places, "OMP_PROC_BIND": "close"}
+    command = [program, str(elements), str(OUR_SAMPLES)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return float(done.stdout.split()[0]) if done.returncode == 0 else 0.0
+
+
 def ours(bench: Bench, cases: Iterable[Case], samples: int) -> tuple[float, float]:
     """Return the best rate of our best case in units per second, and the median of its samples."""
     best = (0.0, 0.0)
@@ -147,17 +187,24 @@ def main() -> None:
     cpus = tuple(int(cpu) for cpu in options.cpus.split(","))
     chosen = [c for c in comparisons(cpus) if re.search(options.only, c.name)]
     have_likwid = shutil.which("likwid-bench") is not None
-    sides = ("ours", "our median", "likwid", "carm")
+    sides = ("ours", "our median", "likwid", "carm", "c")
     values: dict[str, dict[str, list[float]]] = {c.name: {side: [] for side in sides} for c in chosen}
-    with Bench(dict.fromkeys(cpus, 400 * MIB)) as bench:
+    with tempfile.TemporaryDirectory() as folder, Bench(dict.fromkeys(cpus, 400 * MIB)) as bench:
+        program = built(folder)
         for turn in range(options.turns):
             wanted = [key for c in chosen for key in c.carm]
             from_carm = carm(options.carm, wanted) if options.carm and wanted else {}
             for comparison in chosen:
                 case = comparison.ours[0]
                 size, threads = case.working_set or 16 * KIB, case.team.threads
+                if comparison.triad:
+                    size = 24 * comparison.triad // threads
                 taken = values[comparison.name]
-                for side in ("ours", "likwid") if turn % 2 else ("likwid", "ours"):
+                for side in ("ours", "c", "likwid") if turn % 2 else ("likwid", "c", "ours"):
+                    if side == "c":
+                        wanted_in_c = program and comparison.triad
+                        taken["c"].append(in_c(program, comparison.triad, case.team.cpus) if wanted_in_c else 0.0)
+                        continue
                     if side == "likwid":
                         tests = comparison.likwid if have_likwid else ()
                         taken["likwid"].append(max((likwid(test, size, threads) for test in tests), default=0.0))
@@ -169,9 +216,9 @@ def main() -> None:
             print(f"turn {turn + 1} of {options.turns}", file=sys.stderr)
             time.sleep(options.pause)
     print(
-        "| what | unit | ours, best | ours, median | likwid-bench | CARM | best / better peer | median / better peer |"
+        "| what | unit | ours, best | ours, median | likwid-bench | CARM | C | best / best peer | median / best peer |"
     )
-    print("|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|")
     for comparison in chosen:
         print(_row(comparison, values[comparison.name]))
 
@@ -180,7 +227,7 @@ def _row(comparison: Comparison, values: dict[str, list[float]]) -> str:
     def text(side: str) -> str:
         return f"{median(values[side]) / 1e9:.1f}" if any(values[side]) else ""
 
-    peers = [max(pair) for pair in zip(values["likwid"], values["carm"], strict=True)]
+    peers = [max(rates) for rates in zip(values["likwid"], values["carm"], values["c"], strict=True)]
 
     def ratio(side: str) -> str:
         ratios = [mine / peer for mine, peer in zip(values[side], peers, strict=True) if peer > 0]

@@ -65,7 +65,7 @@ def test_a_streaming_kernel_runs_at_each_level_when_everything_is_wanted() -> No
     assert [case.level for case in found] == list(LEVELS)
     for case, size in zip(found, LEVELS.values(), strict=True):
         assert 0.9 * size < case.working_set <= size
-        assert case.vector_bits == 256
+    assert {case.vector_bits for case in found} == {256}
     assert absent == ()
 
 
@@ -98,6 +98,9 @@ def test_a_series_runs_whole_and_only_when_everything_is_wanted() -> None:
     assert [dict(case.parameters).get("m") for case in found] == [None, 1, 2]
     found, _ = kernels.cases(Wish((batches,), ("fp64",)), [ground()], 1 << 40)
     assert len(found) == 1
+    usual = replace(batches, usual_series=lambda request: ({"n": 64, "m": 2},))
+    found, _ = kernels.cases(Wish((usual,), ("fp64",)), [ground()], 1 << 40)
+    assert [dict(case.parameters).get("m") for case in found] == [None, 2]
 
 
 def test_what_cannot_be_computed_or_does_not_fit_is_absent_with_the_reason() -> None:
@@ -122,10 +125,12 @@ def test_more_threads_than_a_kernel_can_use_are_not_measured() -> None:
 
 def test_vectors_are_as_wide_as_the_roofs_best_ones() -> None:
     explicit, compiled = spec(), spec(implementation="compiled loops")
+    assert ground().bits(explicit, "fp64", "L1") == 256
+    assert ground(stream_bits={}).bits(explicit, "fp64", "L1") == 512
+    assert ground().bits(replace(explicit, streaming=False), "fp64", "L1") == 512
     assert ground().bits(explicit, "fp64", "DRAM") == 256
-    assert ground(stream_bits={}).bits(explicit, "fp64", "DRAM") == 512
-    assert ground().bits(replace(explicit, streaming=False), "fp64", "DRAM") == 512
-    assert ground().bits(compiled, "fp64", "DRAM") == 0
+    assert ground().bits(replace(explicit, flop=Formula("30*n")), "fp64", "L1") == 512
+    assert ground().bits(compiled, "fp64", "L1") == 0
 
 
 def test_an_ordinary_sweep_runs_the_representatives_of_its_precisions() -> None:
@@ -238,3 +243,8 @@ def test_a_request_carries_what_sizes_may_depend_on() -> None:
     assert (request.precision, request.threads, request.bytes) == ("fp32", 4, 4 * LEVELS["DRAM"])
     assert request.capacities == CAPACITIES
     assert (request.vector_bits, request.registers) == (256, 32)
+
+
+def test_a_size_that_a_listed_kernel_cannot_have_is_an_input_error() -> None:
+    with pytest.raises(InputError, match=r"--size: stream_copy cannot have it: n is 1000; .* the next is 1024"):
+        kernels.listed([kernel("stream_copy")], "fp64", {"n": 1000}, MIB)

@@ -6,7 +6,9 @@ import pytest
 
 from ert.errors import InputError
 from ert.measure import plan
+from ert.measure.capacity import memory_budget
 from ert.measure.plan import Settings
+from ert.roofline.caches import cache_capacities
 from ert.roofline.model import Cache, Plateau, Team
 from tests.machine import synthetic_host
 
@@ -116,6 +118,23 @@ def test_the_memory_limit_wins() -> None:
     largest = plan.largest_working_set(host, every, 32 * MIB)
     assert largest < 16 * MIB
     assert sum(plan.arena_sizes({every: largest}).values()) <= 32 * MIB
+
+
+@pytest.mark.parametrize(("l3", "memory"), [(2 * GIB, GIB), (64 * GIB, GIB), (GIB, 512 * MIB)])
+@pytest.mark.parametrize("limited", [False, True], ids=["memory", "limit"])
+def test_a_last_cache_larger_than_the_memory(l3: int, memory: int, limited: bool) -> None:
+    host = synthetic_host(2)
+    caches = tuple(replace(cache, size=l3) if cache.level == "L3" else cache for cache in host.caches)
+    less: dict[str, int] = {"memory_limit": memory} if limited else {"memory_total": memory, "memory_available": memory}
+    host = replace(host, caches=caches, **less)
+    teams = plan.teams(host, (0, 1), "1,all")
+    budget = plan.default_budget(host, teams, memory_budget(host))
+    largest = plan.largest_working_sets(host, teams, budget)
+    assert sum(plan.arena_sizes(largest).values()) <= budget < memory
+    for team, size in largest.items():
+        sizes = plan.level_working_sets((), cache_capacities(host, team.cpus), size)
+        assert {"L1", "L2"} <= set(sizes)
+        assert max(sizes.values()) <= size
 
 
 def test_the_default_budget_follows_the_caches_and_never_exceeds_the_limit() -> None:

@@ -61,6 +61,10 @@ def with_line(line: str) -> str:
 
 def test_the_stream_is_accepted() -> None:
     assert verify(STREAM, STREAM_COUNTS, "x86") == (STREAM_COUNTS, "")
+    # Code without a frame uses the frame pointer's register for any pointer.
+    assert verify(STREAM.replace("%rax", "%rbp"), STREAM_COUNTS, "x86") == (STREAM_COUNTS, "")
+    indexed = STREAM.replace("(%rax)", "(%rbp,%rax)")
+    assert verify(indexed, STREAM_COUNTS, "x86") == (STREAM_COUNTS, "")
     assert verify(ARM_STREAM, ARM_COUNTS, "arm") == (ARM_COUNTS, "")
 
 
@@ -105,6 +109,12 @@ REMAINDER = STREAM.replace("\tretq\n", "") + BODY.join([".LBB0_7:\n", "\tdecq\t%
             STREAM_COUNTS,
             "spills 1 instead of 0",
             id="spilled constant folded into the arithmetic",
+        ),
+        pytest.param(
+            with_line("vmovupd\t%zmm1, -64(%rbp)\n\tcmpq\t%rax, %rbp"),
+            STREAM_COUNTS,
+            "spills 1 instead of 0",
+            id="spill to a frame",
         ),
         pytest.param(with_line("pushq\t%rbx"), STREAM_COUNTS, "spills 1 instead of 0", id="push"),
         pytest.param(

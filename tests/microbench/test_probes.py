@@ -13,7 +13,17 @@ from microbench import catalog, confirm, isa
 from microbench.catalog import STEP_BYTES
 from microbench.loop import A_SLOT, FIRST_SLOT, X_SLOT
 from microbench.probes import compute, intensity, memory
-from microbench.probes.probe import CHECK_WHOLE_BYTES, DTYPES, MULTIPLIER, Probe
+from microbench.probes.probe import (
+    ADDEND,
+    CHECK_WHOLE_BYTES,
+    DTYPES,
+    MULTIPLIER,
+    SIGN,
+    START_STEPS,
+    Chains,
+    Probe,
+    ramp,
+)
 from microbench.team import REGISTER_SLOTS, Worker
 from microbench.vector import Machinecode
 
@@ -441,6 +451,60 @@ def assert_normal(values: Array) -> None:
     assert np.isfinite(values).all()
     assert (np.abs(values) >= np.finfo(values.dtype).tiny).all()
     assert (np.abs(values) < 8).all()
+
+
+LONG = 1_000_000_000
+"""Steps of a chain that runs for a second."""
+
+
+@pytest.mark.parametrize("step", ["fma", "mul_add_unfused", "add", "mul"])
+@pytest.mark.parametrize("precision", DTYPES)
+def test_chains_come_back_to_the_last_bit_so_that_they_never_end_in_denormals(precision: str, step: str) -> None:
+    dtype = DTYPES[precision]
+    starts = Chains(precision, START_STEPS, (step,)).start(0)
+    x, a = dtype(MULTIPLIER if step == "fma" else SIGN), dtype(ADDEND)
+    once = ONE_STEP[step](starts, x, a)
+    period = 2
+    assert ONE_STEP[step](once, x, a).tobytes() == starts.tobytes()
+    assert once.tobytes() != starts.tobytes()
+    for steps in (LONG, LONG + 1):
+        assert_normal(starts if steps % period == 0 else once)
+
+
+def test_an_update_in_place_comes_back_to_the_last_bit() -> None:
+    start = ramp(0)
+    once = start * MULTIPLIER + start
+    assert (once * MULTIPLIER + once).tobytes() == start.tobytes()
+    assert_normal(start)
+    assert_normal(once)
+
+
+# ------------------------------------------------------------------------------------------------------ untouched pages
+
+READERS = [
+    *(("memory", name, WIDEST[0]) for name in MIXES),
+    *([("intensity", "fp64", 1, WIDEST[0], CHAINS)] if HOST.fma else []),
+    ("latency", "random", 1),
+    ("latency", "page", 1),
+    *(("gather", *entry) for entry in catalog.GATHERS),
+    ("stride", 8),
+]
+
+
+@pytest.mark.parametrize("kind", READERS, ids=lambda kind: " ".join(map(str, kind)))
+def test_every_page_that_is_read_was_written_before(compiled: Any, kind: tuple[Any, ...]) -> None:
+    """Pages that nobody wrote are all the same page of zeros, which lies in the nearest cache however many are read."""
+    probe, _ = compiled(*kind)
+    length = 64 * STEP_BYTES * 8 // probe.arrays // STEP_BYTES * STEP_BYTES
+    fresh = Worker(None, 4 << 20)
+    before = fresh.arena.backing()
+    if before is None:
+        pytest.skip("needs the memory map of Linux")
+    assert before[0] == 0
+    probe.prepare(fresh, length)
+    resident, _ = fresh.arena.backing() or (0, 0)
+    fresh.arena.close()
+    assert resident >= probe.arrays * length
 
 
 def test_no_two_lanes_of_any_two_chains_start_alike() -> None:

@@ -7,6 +7,7 @@ import pytest
 from ert.roofline.model import (
     Case,
     Code,
+    Condition,
     Cpu,
     Host,
     Measurement,
@@ -38,4 +39,5 @@ def results() -> Results:
         ("A note.",),
         (("bf16", "vdpbf16ps"),),
         Seconds(12.5, 1.0, 8.0),
+        conditions=(Condition("2026-11-29T22:44:59Z", 0.25, 0.5, alone=True),),
     )

@@ -53,6 +53,7 @@ def test_a_placement(document: dict[str, Any]) -> None:
         "median": pytest.approx(0.98 * roof / 12 / 1.002), "spread": pytest.approx(1 - 1 / 1.002), "grade": "A",
         "samples": 3, "verified": True, "code": {"status": "verified", "reason": "", "found": {}},
         "compute_roof": "fp64 fma 256-bit, team all", "memory_roof": "DRAM triad_nt, team all",
+        "memory_roof_per_s": 47e9, "memory_roof_moved": False,
         "attainable_per_s": pytest.approx(roof / 12), "compute_share": pytest.approx(0.98 * roof / 12 / 117.6e9),
         "memory_share": pytest.approx(0.98), "efficiency": pytest.approx(0.98), "bound": "memory",
         "seconds": pytest.approx(traffic / roof / 0.98), "lower_bound_seconds": pytest.approx(traffic / roof),

@@ -83,6 +83,19 @@ def test_the_envelope(results: Results, roofline: Roofline) -> None:
     }  # fmt: skip
 
 
+def test_conditions_are_judged_and_disturbances_counted(results: Results, roofline: Roofline) -> None:
+    document = report(results, roofline)
+    (condition,) = document["conditions"]
+    assert (condition["at"], condition["seconds"], condition["load"]) == ("2026-11-29T22:44:59Z", 0.25, 0.5)
+    assert (condition["others_cpus"], condition["budget_bytes"]) == (None, None)
+    assert {check["name"]: check["verdict"] for check in condition["checks"]}["load"] == "warn"
+    assert document["disturbed_samples"] == [
+        {"team": "one", "threads": 1, "samples": 2, "stolen": 0, "switched": 0, "roofs": []}
+    ]
+    assert document["clock_drift"] == []
+    assert report(replace(results, conditions=()), roofline)["conditions"] == []
+
+
 def test_compute_roofs(results: Results, roofline: Roofline) -> None:
     roofs = report(results, roofline)["compute_roofs"]
     assert roofs[0] == {

@@ -24,6 +24,7 @@ from ert.roofline.model import (
     Cache,
     Case,
     Code,
+    Condition,
     Cpu,
     Host,
     Measurement,
@@ -118,6 +119,18 @@ RESULTS = st.builds(
     absent=pairs(TEXT),
     seconds=st.builds(Seconds, total=NUMBER, compiling=NUMBER, measuring=NUMBER),
     complete=st.booleans(),
+    conditions=many(
+        st.builds(
+            Condition,
+            at=TEXT,
+            seconds=NUMBER,
+            load=st.none() | NUMBER,
+            alone=st.none() | st.booleans(),
+            budget=COUNT,
+            clock_source=TEXT,
+            clock_step=st.none() | NUMBER,
+        )
+    ),
 )
 
 
@@ -184,6 +197,7 @@ def test_the_archived_result_of_schema_1_is_read() -> None:
     assert results.measurements[-1].samples == ()
     assert results.absent[0][0] == "bf16"
     assert results.seconds == Seconds(3.21, 1.312, 2.889)
+    assert results.conditions == (), "from before they were recorded"
 
 
 def test_the_archived_result_is_written_again_as_it_is() -> None:

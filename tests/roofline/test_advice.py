@@ -286,6 +286,8 @@ def test_gathers_at_the_rate_of_the_measured_gather() -> None:
         "stays in L3 (7.2 MiB).",
     )
     assert advised(entry, work, 9 / 1.0e9).rule != "gather_ceiling"
+    # Far above what random ones reach: its neighbours share lines.
+    assert advised(entry, work, 9 / 9.0e9).rule != "gather_ceiling"
     assert advised(replace(entry, limit=""), work, 9 / 1.8e9).rule != "gather_ceiling"
     uncut = replace(WHOLE, curves=())
     assert advised(entry, work, 9 / 1.8e9, uncut).advice[1] == "Renumber or sort it so that neighbours share lines."

@@ -200,3 +200,11 @@ def test_kernels_that_went_wrong_are_noted_and_not_placed(many: Results) -> None
     text = summary(results, fit(results))
     assert "left out, wrong result on CPU 0" in " ".join(text.split())
     assert "Application kernels" not in text
+
+
+def test_a_memory_roof_that_moved_is_marked_and_explained() -> None:
+    steady, moved = factories.placement("steady"), factories.placement("moved", beside=True)
+    lines = "\n".join(sections([steady, moved], factories.zen4()))
+    assert lines.count("^") == 2
+    assert "not steady during the sweep" in " ".join(lines.split())
+    assert "^" not in "\n".join(sections([steady], factories.zen4()))
