@@ -200,7 +200,8 @@ class Run:
             conditions=(*header.conditions, look(self._host, mine)),
         )
         show = progress()
-        with Bench(_arenas(self._teams, roofs)) as bench:
+        kinds = {cpu.id: cpu.kind for cpu in self._host.cpus}
+        with Bench(_arenas(self._teams, roofs), kinds=kinds) as bench:
             paths, journal = begin(self._out, machine_slug(self._host), header)
             # Samples of the roofs go on where the sweep's ended.
             before = self._sweep.seconds.total

@@ -34,7 +34,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     """Put a synthetic machine in the place of the real one."""
 
     def install(**planted: Any) -> None:
-        monkeypatch.setattr(bench, "Bench", lambda arenas: SyntheticBench(**planted))
+        monkeypatch.setattr(bench, "Bench", lambda arenas, *_, **__: SyntheticBench(**planted))
 
     monkeypatch.setattr(bench, "toolchain", lambda: TOOLCHAIN)
     monkeypatch.setattr(bench, "registers", lambda: 32)

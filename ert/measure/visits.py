@@ -170,7 +170,7 @@ def describe(case: Case) -> str:
             what = f"{case.level} stride {dict(case.parameters)['stride']}"
         case "overhead":
             what = f"overhead, {dict(case.parameters)['until']}"
-        case "memory" | "scaling":
+        case "memory" | "scaling" | "numa":
             what = f"{case.level or 'curve'} {case.mix}"
         case kernel:
             sizes = " ".join(f"{name}={value}" for name, value in case.parameters)

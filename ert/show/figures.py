@@ -22,6 +22,7 @@ from ert.show import units
 from ert.show.curves import latency_figure, levels_figure, scaling_figure
 from ert.show.efficiency import efficiency_figure
 from ert.show.kernel_chart import kernel_figure
+from ert.show.nodes import numa_figure
 from ert.show.pen import FEWEST_SCALED, drawing_style
 from ert.show.roofs import roofline_figure
 from ert.show.words import minute
@@ -35,6 +36,7 @@ __all__ = [
     "kernel_figure",
     "latency_figure",
     "levels_figure",
+    "numa_figure",
     "roofline_figure",
     "save",
     "scaling_figure",
@@ -63,9 +65,9 @@ def write(
 ) -> list[Path]:
     """Draw the figures of one result as ``<stem>.<kind>.{png,svg}``.
 
-    The kinds are ``roofline``, ``levels``, ``latency`` and ``scaling`` (with more than two numbers of threads); with
-    application kernels also ``kernels`` and ``efficiency`` of the largest team that ran any, and ``kernels-one`` and so
-    on of each other team by its name.
+    The kinds are ``roofline``, ``levels``, ``latency``, ``scaling`` (with more than two numbers of threads) and
+    ``numa`` (with the memory of more than one node); with application kernels also ``kernels`` and ``efficiency`` of
+    the largest team that ran any, and ``kernels-one`` and so on of each other team by its name.
 
     Parameters
     ----------
@@ -101,6 +103,8 @@ def write(
         figures["latency"] = latency_figure(roofline, results.host, note)
     if any(len(scaling.points) > FEWEST_SCALED for scaling in roofline.scaling):
         figures["scaling"] = scaling_figure(roofline, results.host, note)
+    if len({entry.memory_node for entry in roofline.numa if entry.verified}) > 1:
+        figures["numa"] = numa_figure(roofline, results.host, note)
     figures.update(_kernels(results, roofline, team, precisions, largest, note))
     if not figures:
         raise InputError("nothing to draw: the result holds no roof, no bandwidth curve and no kernel")

@@ -11,7 +11,7 @@ from ert.roofline.fit import PURE
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
 from ert.roofline.place import place
 from ert.roofline.statistics import REPEATS_WITHIN, SLOW_ROUND
-from ert.show import irregular, kernels, units
+from ert.show import irregular, kernels, teams, units
 from ert.show.words import levels, operation, plural, ranges, width_words
 
 VALUE, PER_CYCLE, SPREAD, GRADE, VERIFIED = 10, 10, 7, 6, 9
@@ -54,8 +54,9 @@ def summary(results: Results, roofline: Roofline, width: int = 80) -> str:
     """
     width = min(max(width, SHORTEST_NAME + FIGURES), LONGEST_NAME + FIGURES)
     lines = _heading(results, width)
-    for team in roofline.teams:
+    for team in roofline.usual_teams:
         lines += ["", *_team(roofline, team, width)]
+    lines += teams.sections(roofline, results.host, width)
     lines += irregular.sections(roofline, width)
     lines += kernels.sections(place(results, roofline), roofline, width)
     lines += ["", *(_legend(roofline, width) if roofline.teams else ["No roof: no measurement gave a number."])]
