@@ -178,7 +178,7 @@ INSTRUCTIONS = (
 # unless it is told not to: without the clobber such a loop never ended.
 _FLAGS = "~{flags}"
 EXTENSIONS = (
-    Extension("fp16", "x86", "AVX512-FP16", "vfmadd213ph", ("avx512fp16",), (128, 256, 512)),
+    Extension("fp16", "x86", "AVX512-FP16", "vfmadd231ph", ("avx512fp16",), (128, 256, 512)),
     Extension("fp16", "arm", "FEAT_FP16", "fmla .8h", ("fullfp16",), (128,)),
     Extension("bf16", "x86", "AVX512-BF16", "vdpbf16ps", ("avx512bf16",), (512,), "vdpbf16ps $2, $1, $0", "=v,v,v,0"),
     Extension(

@@ -40,29 +40,30 @@ class Target:
         )
 
 
-def _x86(cpu: str, vector_bits: tuple[int, ...], accumulators: tuple[int, ...], *extensions: str) -> Target:
+def x86(cpu: str, vector_bits: tuple[int, ...], accumulators: tuple[int, ...], *extensions: str) -> Target:
+    """Return a target; the last number of accumulators tells how many registers the probes may use."""
     return Target(cpu, "x86_64-unknown-linux-gnu", "x86_64", "x86", vector_bits, accumulators, extensions)
 
 
-def _arm(cpu: str, *extensions: str, triple: str = "aarch64-unknown-linux-gnu", machine: str = "aarch64") -> Target:
-    # Multiply-adds of aarch64 overwrite the addend, so that chains need copies of it and fewer fit than on x86.
-    return Target(cpu, triple, machine, "arm", (128,), (8, 12), extensions)
+def arm(cpu: str, *extensions: str, triple: str = "aarch64-unknown-linux-gnu", machine: str = "aarch64") -> Target:
+    """Return a target with NEON."""
+    return Target(cpu, triple, machine, "arm", (128,), (8, 12, 24), extensions)
 
 
-NEHALEM = _x86("nehalem", (128,), (8, 12))
-HASWELL = _x86("haswell", (128, 256), (8, 12, 14))
-BULLDOZER = _x86("bdver2", (128, 256), (8, 12, 14))
-SKYLAKE = _x86("skylake-avx512", (128, 256, 512), (8, 12, 24))
-ICELAKE = _x86("icelake-server", (128, 256, 512), (8, 12, 24), "avx512vnni", "avx512vl")
-SAPPHIRE = _x86(
+NEHALEM = x86("nehalem", (128,), (8, 12))
+HASWELL = x86("haswell", (128, 256), (8, 12, 14))
+BULLDOZER = x86("bdver2", (128, 256), (8, 12, 14))
+SKYLAKE = x86("skylake-avx512", (128, 256, 512), (8, 12, 24))
+ICELAKE = x86("icelake-server", (128, 256, 512), (8, 12, 24), "avx512vnni", "avx512vl")
+SAPPHIRE = x86(
     "sapphirerapids", (128, 256, 512), (8, 12, 24), "avx512vnni", "avx512vl", "avx512bf16", "avx512fp16", "avxvnni"
 )
-ALDERLAKE = _x86("alderlake", (128, 256), (8, 12, 14), "avxvnni")
-KNIGHTS = _x86("knl", (128, 256, 512), (8, 12, 14))
-ZEN3 = _x86("znver3", (128, 256), (8, 12, 14))
-ZEN4 = _x86("znver4", (128, 256, 512), (8, 12, 24), "avx512vnni", "avx512vl", "avx512bf16")
-NEOVERSE = _arm("neoverse-v2", "fullfp16", "bf16", "dotprod")
-APPLE = _arm("apple-m1", "fullfp16", "dotprod", triple="arm64-apple-macosx", machine="arm64")
+ALDERLAKE = x86("alderlake", (128, 256), (8, 12, 14), "avxvnni")
+KNIGHTS = x86("knl", (128, 256, 512), (8, 12, 14))
+ZEN3 = x86("znver3", (128, 256), (8, 12, 14))
+ZEN4 = x86("znver4", (128, 256, 512), (8, 12, 24), "avx512vnni", "avx512vl", "avx512bf16")
+NEOVERSE = arm("neoverse-v2", "fullfp16", "bf16", "dotprod")
+APPLE = arm("apple-m1", "fullfp16", "dotprod", triple="arm64-apple-macosx", machine="arm64")
 
 WITH_FMA = (HASWELL, BULLDOZER, SKYLAKE, ICELAKE, SAPPHIRE, ALDERLAKE, KNIGHTS, ZEN3, NEOVERSE, APPLE)
 

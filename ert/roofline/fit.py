@@ -314,6 +314,10 @@ def _countable(measurement: Measurement) -> bool:
     counted = {"compute": work.flop, "overhead": work.events}.get(case.probe, work.program_bytes)
     if case.probe in EVENT_PROBES:
         counted = min(counted, work.events)
+    if case.probe == "intensity":
+        counted = min(counted, work.flop)
+    if case.probe in ("memory", "latency"):
+        counted = min(counted, case.working_set)
     return counted > 0 and any(sample.seconds > 0 for sample in measurement.samples)
 
 

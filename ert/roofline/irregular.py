@@ -297,7 +297,8 @@ def _concurrency(memory: Iterable[MemoryRoof], access: Iterable[RandomAccess]) -
 
 def _gather(measurement: Measurement) -> Gather:
     case, work = measurement.case, measurement.work
-    element = int(_parameter(measurement, "element").removeprefix("int") or 8) // 8
+    bits = _parameter(measurement, "element").removeprefix("int")
+    element = max(1, int(bits) // 8) if bits.isdecimal() else 8
     useful = work.events * element
     rate = rates(measurement, useful)
     return Gather(

@@ -103,7 +103,7 @@ def build(
         registers = _Results(precision, instructions, lanes, accumulators)
     else:
         body = _chained(names, steps)
-        registers = _Steps(Chains(precision, lanes, accumulators, negates=instructions == "mul"), steps)
+        registers = _Steps(Chains(precision, lanes, tuple(names)), steps)
     loop = Loop(
         name=f"{precision} {instructions} {vector_bits} bits, {accumulators} chains",
         precision=precision,
@@ -121,11 +121,18 @@ def build(
 
 
 def _chained(names: list[str], steps: int) -> Callable[..., list[Any]]:
-    """Every step of a chain needs the one before; neighbouring chains may do different things."""
+    """Every step of a chain needs the one before; neighbouring chains may do different things.
+
+    A chain adds its own value to the product, not a constant: where a multiply-add overwrites its addend (aarch64), a
+    constant would have to be copied before each, on the same pipes.
+    """
 
     def body(emitter: Emitter, arrays: list[Any], values: list[Any], x: Any, a: Any) -> list[Any]:
         for _ in range(steps):
-            values = [getattr(emitter, name)(value, x, a) for name, value in zip(names, values, strict=True)]
+            values = [
+                getattr(emitter, name)(value, x, value if name == "fma" else a)
+                for name, value in zip(names, values, strict=True)
+            ]
         return values
 
     return body
@@ -172,7 +179,7 @@ class _Steps:
         self.chains.prepare(worker)
 
     def check(self, worker: Worker, trips: int) -> str:
-        return self.chains.check(worker, [self.steps * trips] * self.chains.number)
+        return self.chains.check(worker, [self.steps * trips] * len(self.chains.steps))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Intensity:
 
     def check(self, worker: Worker, length: int, trips: int) -> str:
         """Check every accumulator."""
-        number = self.chains.number
+        number = len(self.chains.steps)
         a_trip = [self.done // number + (index < self.done % number) for index in range(number)]
         return self.chains.check(worker, [steps * trips for steps in a_trip])
 
@@ -54,7 +54,9 @@ def build(precision: str, multiply_adds: int, vector_bits: int, accumulators: in
         for load in range(loads):
             loaded = emitter.load(arrays[0], load * width)
             for _ in range(multiply_adds):
-                values[turn % accumulators] = emitter.fma(values[turn % accumulators], loaded, a)
+                value = values[turn % accumulators]
+                # The chain's own value is added, as by the chains of the compute roofs.
+                values[turn % accumulators] = emitter.fma(value, loaded, value)
                 turn += 1
         return values
 
@@ -69,4 +71,4 @@ def build(precision: str, multiply_adds: int, vector_bits: int, accumulators: in
         flop=2 * done * lanes,
         read_bytes=loads * width,
     )
-    return Intensity(loop, Chains(precision, lanes, accumulators), done)
+    return Intensity(loop, Chains(precision, lanes, ("fma",) * accumulators), done)

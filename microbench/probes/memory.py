@@ -15,7 +15,7 @@ from microbench.probes.probe import ADDEND, MULTIPLIER, Chains, differs, fill_bl
 from microbench.team import Worker
 from microbench.vector import Emitter
 
-_NONE = Chains("fp64", 0, 0)
+_NONE = Chains("fp64", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Memory:
             "load2_store1": ramp(1),
             "copy": ramp(1),
             "triad": ramp(2) * MULTIPLIER + ramp(1),
-            "update": ramp(0) if passes % 2 == 0 else ADDEND - ramp(0),
+            "update": ramp(0) if passes % 2 == 0 else -ramp(0),
             "store": np.full_like(ramp(0), ADDEND),
         }[name]
         return differs(worker, offsets[0], length, expected)
@@ -82,7 +82,8 @@ def build(mix_name: str, vector_bits: int) -> Memory:
                     addend = emitter.load(arrays[1], offset)
                     result = emitter.fma(emitter.load(arrays[2], offset), x, addend)
                 case "update":
-                    result = emitter.fma(emitter.load(arrays[0], offset), x, a)
+                    old = emitter.load(arrays[0], offset)
+                    result = emitter.fma(old, x, old)
                 case "store":
                     result = a
                 case _:

@@ -16,9 +16,13 @@ START_STEPS = 1000
 """Chains start at 1 + n/1024 with n from 1 to this: exact in every precision that has 11 bits of mantissa or more, and
 never 1, which the steps would leave as it is."""
 
-MULTIPLIER, ADDEND = -1.0, 2.0
-"""y * -1 + 2 maps 1 + d to 1 - d and back, exactly, for every d with few bits: a chain of any length never reaches
-infinity, NaN or a denormal, and its end tells whether an odd or an even number of steps was done."""
+MULTIPLIER, ADDEND = -2.0, 2.0
+"""y * -2 + y maps y to -y and back, exactly, and 2 - y maps 1 + d to 1 - d and back for every d with few bits: a chain
+of any length never reaches infinity, NaN or a denormal, and its end tells whether an odd or an even number of steps was
+done."""
+
+SIGN = -1.0
+"""The multiplier of chains that multiply without adding in the same instruction."""
 
 CHECK_WHOLE_BYTES = 1 << 20
 """Arrays up to this size are checked whole, larger ones at `CHECK_BLOCKS` blocks."""
@@ -49,13 +53,19 @@ class Probe(Protocol):
 class Chains:
     """Start values of the accumulators, and what they must be after some number of steps.
 
-    A step maps y to 2 - y, or where `negates` is set to -y.
+    Attributes
+    ----------
+    precision : str
+        Element.
+    lanes : int
+        Elements of a vector.
+    steps : tuple of str
+        What each chain does in a step, by the names of the catalogue.
     """
 
     precision: str
     lanes: int
-    number: int
-    negates: bool = False
+    steps: tuple[str, ...] = ()
 
     def start(self, index: int) -> np.ndarray[Any, np.dtype[Any]]:
         """Return the start of one accumulator: 1 + d with another d in every lane of every chain."""
@@ -65,18 +75,18 @@ class Chains:
     def prepare(self, worker: Worker) -> None:
         """Fill the register block: multiplier, addend, starts."""
         dtype = DTYPES[self.precision]
-        worker.slot(X_SLOT, dtype)[:] = MULTIPLIER
+        worker.slot(X_SLOT, dtype)[:] = SIGN if {"mul", "mul_add_unfused"} & set(self.steps) else MULTIPLIER
         worker.slot(A_SLOT, dtype)[:] = ADDEND
-        for index in range(self.number):
+        for index in range(len(self.steps)):
             worker.slot(FIRST_SLOT + index, dtype)[: self.lanes] = self.start(index)
 
-    def check(self, worker: Worker, steps: list[int]) -> str:
-        """Compare each accumulator with what its start becomes by `steps[index]` steps."""
-        for index in range(self.number):
+    def check(self, worker: Worker, done: list[int]) -> str:
+        """Compare each accumulator with what its start becomes by `done[index]` steps."""
+        for index, name in enumerate(self.steps):
             found = worker.accumulator(index, DTYPES[self.precision])[: self.lanes]
             start = self.start(index)
-            other = -start if self.negates else DTYPES[self.precision](ADDEND) - start
-            expected = start if steps[index] % 2 == 0 else other
+            other = -start if name in ("fma", "mul") else DTYPES[self.precision](ADDEND) - start
+            expected = start if done[index] % 2 == 0 else other
             if not np.array_equal(found, expected):
                 return f"accumulator {index} holds {found[0]!r} instead of {expected[0]!r}"
         return ""

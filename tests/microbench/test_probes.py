@@ -18,6 +18,7 @@ from microbench.probes.probe import (
     CHECK_WHOLE_BYTES,
     DTYPES,
     MULTIPLIER,
+    SIGN,
     START_STEPS,
     Chains,
     Probe,
@@ -103,10 +104,9 @@ def test_streams_compute_what_numpy_does(compiled: Any, worker: Worker, name: st
     elif kind == "store":
         expected[0] = addends
     elif kind == "update":
-        twice = (start[0] * xs + addends) * xs + addends
-        first = slice(0, STEP_BYTES // 8)
-        twice[first] = twice[first] * xs[first] + addends[first]
-        expected[0] = twice
+        thrice = start[0] * (xs + 1) ** 3
+        expected[0] = start[0] * (xs + 1) ** 2
+        expected[0][: STEP_BYTES // 8] = thrice[: STEP_BYTES // 8]
     for index, array in enumerate(arrays):
         assert np.array_equal(array, expected[index]), f"array {index}"
         before[offsets[index] : offsets[index] + length] = array.view(np.uint8)
@@ -119,7 +119,7 @@ def views(memory: Array, offsets: tuple[int, ...], length: int) -> list[Array]:
 
 
 ONE_STEP: dict[str, Callable[[Array, Array, Array], Array]] = {
-    "fma": lambda y, x, a: y * x + a,
+    "fma": lambda y, x, a: y * x + y,
     "mul_add_unfused": lambda y, x, a: y * x + a,
     "add": lambda y, x, a: a - y,
     "mul": lambda y, x, a: y * x,
@@ -136,9 +136,12 @@ def test_chains_compute_what_numpy_does(
     bits = bits or 8 * catalog.precision(precision).bytes
     probe, code = compiled("compute", precision, instructions, bits, CHAINS)
     x, a, values = fill_registers(worker, precision, probe, CHAINS)
+    steps = catalog.instruction(instructions).steps
+    if "fma" in steps:
+        # -2 and 0, with which y * x + y is exact and stays small.
+        x = worker.slot(X_SLOT, x.dtype)[: len(x)] = x - 1
     worker.point((), 0)
     call(worker, code, trips)
-    steps = catalog.instruction(instructions).steps
     for index in range(CHAINS):
         for _ in range(probe.steps * trips):
             values[index] = ONE_STEP[steps[index % len(steps)]](values[index], x, a)
@@ -212,10 +215,10 @@ def test_intensities_compute_what_numpy_does(
     compiled: Any, worker: Worker, precision: str, multiply_adds: int, bits: int, chains: int, steps: int
 ) -> None:
     probe, code = compiled("intensity", precision, multiply_adds, bits, chains)
-    _, a, values = fill_registers(worker, precision, probe, chains)
+    _, _, values = fill_registers(worker, precision, probe, chains)
     length = steps * STEP_BYTES
     data = worker.arena.view(0, length, DTYPES[precision])
-    data[:] = signs(9, data.shape, data.dtype)
+    data[:] = signs(9, data.shape, data.dtype) - 1
     worker.point((0,), length, probe.loop.step)
     call(worker, code, 2 * length // probe.loop.step)
     loads = probe.loop.counts.loads
@@ -224,7 +227,7 @@ def test_intensities_compute_what_numpy_does(
         # Every trip begins again with the first chain.
         turn = turn if vector % loads else 0
         for _ in range(multiply_adds):
-            values[turn % chains] = values[turn % chains] * loaded + a
+            values[turn % chains] = values[turn % chains] * loaded + values[turn % chains]
             turn += 1
     assert np.array_equal(read_registers(worker, precision, probe, chains), values)
 
@@ -454,18 +457,15 @@ LONG = 1_000_000_000
 """Steps of a chain that runs for a second."""
 
 
-@pytest.mark.parametrize("negates", [False, True])
+@pytest.mark.parametrize("step", ["fma", "mul_add_unfused", "add", "mul"])
 @pytest.mark.parametrize("precision", DTYPES)
-def test_chains_come_back_to_the_last_bit_so_that_they_never_end_in_denormals(precision: str, negates: bool) -> None:
-    starts = Chains(precision, START_STEPS, 1, negates).start(0)
-
-    def step(values: Array) -> Array:
-        after: Array = -values if negates else starts.dtype.type(ADDEND) + starts.dtype.type(MULTIPLIER) * values
-        return after
-
-    once = step(starts)
+def test_chains_come_back_to_the_last_bit_so_that_they_never_end_in_denormals(precision: str, step: str) -> None:
+    dtype = DTYPES[precision]
+    starts = Chains(precision, START_STEPS, (step,)).start(0)
+    x, a = dtype(MULTIPLIER if step == "fma" else SIGN), dtype(ADDEND)
+    once = ONE_STEP[step](starts, x, a)
     period = 2
-    assert step(once).tobytes() == starts.tobytes()
+    assert ONE_STEP[step](once, x, a).tobytes() == starts.tobytes()
     assert once.tobytes() != starts.tobytes()
     for steps in (LONG, LONG + 1):
         assert_normal(starts if steps % period == 0 else once)
@@ -473,8 +473,8 @@ def test_chains_come_back_to_the_last_bit_so_that_they_never_end_in_denormals(pr
 
 def test_an_update_in_place_comes_back_to_the_last_bit() -> None:
     start = ramp(0)
-    once = ADDEND + MULTIPLIER * start
-    assert (ADDEND + MULTIPLIER * once).tobytes() == start.tobytes()
+    once = start * MULTIPLIER + start
+    assert (once * MULTIPLIER + once).tobytes() == start.tobytes()
     assert_normal(start)
     assert_normal(once)
 
@@ -551,7 +551,7 @@ def test_a_fill_is_kept_only_while_it_is_there(worker: Worker) -> None:
     for before in (store, other, load):
         before.prepare(worker, 8 * STEP_BYTES)
         load.prepare(worker, length)
-        assert (worker.arena.view(0, length, np.float64) == -1).all()
+        assert (worker.arena.view(0, length, np.float64) == MULTIPLIER).all()
 
 
 def test_unknown_names_are_refused() -> None:
