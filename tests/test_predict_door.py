@@ -13,10 +13,14 @@ from typing import Any
 
 import pytest
 
+import machines
 from ert.errors import InputError
 from ert.predict import main
 from ert.records.store import load, save
 from tests import factories
+
+MACHINES = Path(machines.__file__).parent
+"""As installed, which is not the checkout when the wheel is tested."""
 
 ARCHIVED = Path(__file__).parent / "data" / "results-v1.json"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -131,7 +135,7 @@ def test_totals_are_sums_of_weighted_parts(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_sheet_of_one_s_own_and_a_result_are_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sheet = tmp_path / "mine.toml"
-    shutil.copy(Path(__file__).parents[1] / "machines" / "accelerators" / "nvidia-h100-sxm.toml", sheet)
+    shutil.copy(MACHINES / "accelerators" / "nvidia-h100-sxm.toml", sheet)
     document = asked(capsys, *ONE, "--on", str(sheet), str(ARCHIVED))
     assert [(entry["kind"], entry["source"]) for entry in document["machines"]] == [
         ("sheet", str(sheet)), ("result", str(ARCHIVED))

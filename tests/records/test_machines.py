@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+import machines
 from ert.errors import InputError
 from ert.records import machines
 from ert.roofline.check_sheet import check_sheet
 from ert.roofline.sheet import AcceleratorSheet, CoreSheet, CpuSheet
 
-FOLDER = Path(__file__).parents[2] / "machines"
+FOLDER = Path(machines.__file__).parent
 FILES = sorted(FOLDER.rglob("*.toml"))
 DOCS = FOLDER.parent / "docs" / "machine-sheets.md"
 
