@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-import machines
+import machines as shipped
 from ert.errors import InputError
 from ert.predict import main
 from ert.records.store import load, save
 from tests import factories
 
-MACHINES = Path(machines.__file__).parent
+MACHINES = Path(shipped.__file__).parent
 """As installed, which is not the checkout when the wheel is tested."""
 
 ARCHIVED = Path(__file__).parent / "data" / "results-v1.json"

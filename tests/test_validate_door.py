@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-import machines
+import machines as shipped
 from ert.door import BAD_INPUT, CHECK_FAILED, FINE
 from ert.errors import InputError
 from ert.records import machines
 from ert.records.store import load, to_document
 from ert.validate import main
 
-MACHINES = Path(machines.__file__).parent
+MACHINES = Path(shipped.__file__).parent
 """As installed, which is not the checkout when the wheel is tested."""
 
 ROOT = Path(__file__).parents[1]

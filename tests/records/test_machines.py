@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import machines
+import machines as shipped
 from ert.errors import InputError
 from ert.records import machines
 from ert.roofline.check_sheet import check_sheet
 from ert.roofline.sheet import AcceleratorSheet, CoreSheet, CpuSheet
 
-FOLDER = Path(machines.__file__).parent
+FOLDER = Path(shipped.__file__).parent
 FILES = sorted(FOLDER.rglob("*.toml"))
 DOCS = FOLDER.parent / "docs" / "machine-sheets.md"
 
