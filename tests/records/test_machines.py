@@ -18,7 +18,7 @@ from ert.roofline.sheet import AcceleratorSheet, CoreSheet, CpuSheet
 
 FOLDER = Path(shipped.__file__).parent
 FILES = sorted(FOLDER.rglob("*.toml"))
-DOCS = FOLDER.parent / "docs" / "machine-sheets.md"
+DOCS = Path(__file__).parents[2] / "docs" / "machine-sheets.md"
 
 CPU = """
 kind = "cpu"
