@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ert import door
 from ert.errors import InputError
-from ert.measure import forecast, kernels, plan
+from ert.measure import forecast, kernels, plan, tour
 from ert.measure.capacity import memory_budget
 from ert.measure.host import machine_slug, physical_order, read_host
 from ert.measure.identity import require_same_cpus, require_same_machine
@@ -162,11 +162,11 @@ class Run:
         if not self._cases:
             raise InputError(_why_none(absent, self._teams))
 
-    def _chosen(self) -> tuple[tuple[Case, ...], kernels.Beside, tuple[tuple[str, str], ...]]:
+    def _chosen(self) -> tuple[tuple[Case, ...], tour.Beside, tuple[tuple[str, str], ...]]:
         """Return the cases that can be measured with the roofs that apply to them, and the others with the reason."""
         grounds = [kernels.ground_of(self._roofline, team, self._registers) for team in self._teams]
         cases, absent = kernels.cases(self._wish, grounds, self._memory)
-        beside = kernels.beside(cases, self._sweep, self._roofline, self._registers)
+        beside = tour.beside(cases, self._sweep, self._roofline, self._registers)
         endless = {case: forecast.too_long(case, beside, self._sweep, self._registers) for case in cases}
         refused = {case.probe + _sizes_of(case): reason for case, reason in reversed(endless.items()) if reason}
         return tuple(case for case in cases if not endless[case]), beside, (*absent, *refused.items())
@@ -179,7 +179,7 @@ class Run:
 
         tools, began = toolchain(), time.monotonic()
         cases, beside = self._cases, self._beside
-        steps = kernels.steps(cases, beside, EFFORT)
+        steps = tour.steps(cases, beside, EFFORT)
         passes = [forecast.pass_seconds(case, beside[case], self._sweep, self._registers) for case in cases]
         seconds = forecast.expected_seconds(passes, steps, EFFORT)
         door.say(
@@ -221,7 +221,7 @@ class Run:
                 with journal, show:
                     show.start(seconds, steps)
                     visits.announce(steps)
-                    kernels.tour(visits, cases, EFFORT, beside, _rounds(self._sweep))
+                    tour.run(visits, cases, EFFORT, beside, _rounds(self._sweep))
             except (KeyboardInterrupt, TeamError, MemoryError, OSError) as problem:
                 with signals_held():
                     self._keep(results(), paths, any(m.samples for c, m in visits.measured.items() if c not in earlier))

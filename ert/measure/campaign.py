@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ert.measure import irregular, kernels, plan
+from ert.measure import irregular, kernels, plan, tour
 from ert.measure.choices import Choices, Chosen, Widths
 from ert.measure.plan import NEAR_PEAK, Settings
 from ert.measure.sampling import Instrument, Visit
@@ -121,7 +121,7 @@ class Campaign:
             precisions={name: self._widths[name] for name in self._ordinary}, registers=registers, fma=fma,
         )  # fmt: skip
         self._later: Sequence[Case] = ()
-        self._beside: kernels.Beside = {}
+        self._beside: tour.Beside = {}
 
     # ------------------------------------------------------------------------------------------- the whole
 
@@ -131,7 +131,7 @@ class Campaign:
             self._visits.introduce(case)
         groups = list(self._first_round())
         steps = sum(self._rounds(case) for group in groups for case in group)
-        later = kernels.steps(self._later, self._beside, self._settings.effort)
+        later = tour.steps(self._later, self._beside, self._settings.effort)
         self._visits.announce(steps + later)
         order = random.Random(self._settings.seed)
         for number in range(1, self._effort.rounds):
@@ -139,7 +139,7 @@ class Campaign:
                 shuffled = list(group)
                 order.shuffle(shuffled)
                 self._round(number, shuffled)
-        kernels.tour(self._visits, self._later, self._settings.effort, self._beside, self._effort.rounds)
+        tour.run(self._visits, self._later, self._settings.effort, self._beside, self._effort.rounds)
 
     def results(self, *, complete: bool, seconds: Seconds) -> Results:
         """Return what has been measured so far."""
@@ -307,12 +307,12 @@ class Campaign:
         chosen, absent = kernels.cases(self._wish, grounds, self._kernel_memory)
         self._absent = (*self._absent, *absent)
         so_far = self.results(complete=False, seconds=Seconds())
-        self._beside = kernels.beside(chosen, so_far, fit(so_far), self._registers)
+        self._beside = tour.beside(chosen, so_far, fit(so_far), self._registers)
         if self._wish.everything:
             # So many data cannot be laid anew in each round.
             self._later = chosen
             return
-        for group in kernels.in_order(chosen):
+        for group in tour.in_order(chosen):
             yield self._round(0, group)
 
     def _irregular(self, levels: Mapping[Team, Mapping[str, int]], widths: Widths) -> Iterator[Sequence[Case]]:
@@ -393,7 +393,7 @@ class Campaign:
         cases = tuple(cases)
         due = [case for case in cases if number < self._rounds(case)]
         if due and due[0] in self._beside:
-            self._visits.pairs(number, kernels.with_roof(due, self._beside), self._of_kernels.visit, number)
+            self._visits.pairs(number, tour.with_roof(due, self._beside), self._of_kernels.visit, number)
         else:
             self._visits.round(number, due, self._how)
         return cases

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ert.measure.kernels import EFFORTS, Beside, Effort, problem_of, work_of
+from ert.measure.kernels import EFFORTS, Effort, problem_of, work_of
 from ert.measure.sampling import LONG_SECONDS, TARGET_SECONDS
+from ert.measure.tour import Beside
 from ert.roofline.model import Case, Results
 from ert.roofline.quantities import whole_seconds
 from microbench.kernels.kernel import Spec, Unsuitable
@@ -34,7 +35,7 @@ def pass_seconds(case: Case, roofs: Sequence[Case], results: Results, registers:
     case : Case
         The kernel.
     roofs : sequence of Case
-        What was measured of the roofs that apply to it: as :func:`ert.measure.kernels.beside` returns them.
+        What was measured of the roofs that apply to it: as :func:`ert.measure.tour.beside` returns them.
     results : Results
         Holds them.
     registers : int

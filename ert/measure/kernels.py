@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import cast
 
 from ert.errors import InputError
-from ert.measure.plan import NEAR_PEAK
+from ert.measure.plan import NEAR_PEAK, UNKNOWN_CACHE
 from ert.measure.sampling import Visit
-from ert.measure.visits import Visits
-from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
-from ert.roofline.model import MEMORY, Case, ComputeRoof, Implementation, Kernel, Limit, Results, Roofline, Team, Work
+from ert.roofline.model import MEMORY, Case, Implementation, Kernel, Limit, Roofline, Team, Work
 from ert.roofline.quantities import size
 from microbench.kernels import matrices, registry
 from microbench.kernels.kernel import NOTHING, PRECISIONS, Problem, Request, Unsuitable
@@ -26,13 +24,11 @@ CHOICES = (NONE, SOME, EVERY)
 LARGEST_SIZE = 1 << 40
 """A size above this is refused before anything is computed from it."""
 
-
 MATRIX = "matrix"
 """The one size that is a name."""
 
 LARGEST_COUNT = 10**16
 """FLOP or bytes of a pass above this are refused: on one core it would take days."""
-
 
 LISTED_BITS, LISTED_REGISTERS = 256, 16
 """The CPU that a listing without a machine is for, where padding or blocks depend on it: one with AVX2."""
@@ -54,6 +50,8 @@ EFFORTS = {
     "default": Effort(3, Visit(2)),
     "thorough": Effort(5, Visit(3)),
 }
+"""At least two rounds, so that no single slow spell decides. Fewer than the roofs have: laying the data of a kernel
+costs more than its samples, and each visit is paired with one of its roof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,83 +277,6 @@ def cases(
     return tuple(found), tuple(absent.items())
 
 
-Beside = Mapping[Case, tuple[Case, ...]]
-"""For each kernel the measurements of the roofs that apply to it."""
-
-
-def tour(visits: Visits, chosen: Sequence[Case], effort: str, beside: Beside, first: int) -> None:
-    """Visit many kernels: in groups that share their data, all rounds of a group before the next, libraries last.
-
-    Parameters
-    ----------
-    visits : Visits
-        What measures and writes down.
-    chosen : sequence of Case
-        The kernels.
-    effort : str
-        Name in :data:`EFFORTS`.
-    beside : mapping of Case to tuple of Case
-        For each kernel the measurements of the roofs that apply to it. They are sampled again beside the kernel: a
-        machine may be faster now than when the sweep was taken, and a roof is its best sample.
-    first : int
-        Number of the first round that these roofs have not been visited in.
-    """
-    how = EFFORTS[effort]
-    for group in groups(chosen):
-        peaks = dict.fromkeys(roof for case in group for roof in beside[case] if roof.probe == "compute")
-        for number in range(how.rounds):
-            visits.round(first + number, peaks, lambda case: how.visit)
-            visits.pairs(number, with_roof(group, beside), how.visit, first + number)
-
-
-def with_roof(chosen: Iterable[Case], beside: Beside) -> tuple[tuple[Case, Case | None], ...]:
-    """Return each kernel with the memory roof that applies to it, which moves more than a compute roof does."""
-    return tuple((case, next((roof for roof in beside[case] if roof.probe == "memory"), None)) for case in chosen)
-
-
-def beside(chosen: Iterable[Case], results: Results, roofline: Roofline, registers: int) -> Beside:
-    """Return for each kernel case those of the compute and the memory roof that apply to it, as far as measured."""
-    works = works_of_mixes(results.measurements)
-    of_memory = {
-        (m.case.team, m.case.level, m.case.mix): m.case for m in results.measurements if m.case.probe == "memory"
-    }
-    of_compute = {_arithmetic(m.case): m.case for m in results.measurements if m.case.probe == "compute"}
-    found = {}
-    for case in chosen:
-        work = work_of(case, registers)
-        facts = stored(registry.kernel(case.probe))
-        slope = memory_roof(work, case.mix, case.team, case.level, roofline.memory, works)
-        peak = compute_roof(facts, case.team, case.precision, roofline.compute) if work.flop else None
-        roofs = [of_memory[slope.team, slope.level, slope.mix]] if slope else []
-        found[case] = (*roofs, *([of_compute[_arithmetic(peak)]] if peak else []))
-    return found
-
-
-def _arithmetic(what: Case | ComputeRoof) -> tuple[object, ...]:
-    return what.team, what.precision, what.instructions, what.vector_bits, what.accumulators
-
-
-def steps(chosen: Sequence[Case], beside: Beside, effort: str) -> int:
-    """Return how many visits a tour has: a compute roof that applies to several groups has its rounds once."""
-    peaks = {roof for case in chosen for roof in beside[case] if roof.probe == "compute"}
-    return EFFORTS[effort].rounds * (len(chosen) + len(peaks))
-
-
-def groups(chosen: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
-    """Return cases in groups that share what is dear to make: a matrix, or the code; libraries in groups of their own.
-
-    Groups come in the order of their first cases.
-    """
-    found: dict[tuple[object, ...], list[Case]] = {}
-    for part in in_order(chosen):
-        for case in part:
-            matrix = dict(case.parameters).get(MATRIX, "")
-            foreign = registry.kernel(case.probe).implementation == "library"
-            key = (foreign, matrix, case.parameters if matrix else case.probe, case.precision)
-            found.setdefault(key, []).append(case)
-    return tuple(tuple(group) for _, group in sorted(found.items(), key=lambda item: bool(item[0][0])))
-
-
 def expected(wanted: Wish | None, teams: int, effort: str) -> tuple[float, int]:
     """Return roughly how many seconds the kernels of a sweep take, and how many visits."""
     if wanted is None:
@@ -366,13 +287,6 @@ def expected(wanted: Wish | None, teams: int, effort: str) -> tuple[float, int]:
         number = len(wanted.specs) * len(PRECISIONS) * teams * 2
     visits = number * EFFORTS[effort].rounds
     return visits * EXPECTED_VISIT, visits
-
-
-def in_order(chosen: Iterable[Case]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
-    """Return the cases of our own code and those of libraries, whose waiting threads must disturb nothing."""
-    chosen = tuple(chosen)
-    foreign = [case for case in chosen if registry.kernel(case.probe).implementation == "library"]
-    return tuple(case for case in chosen if case not in foreign), tuple(foreign)
 
 
 def problem_of(case: Case, registers: int) -> Problem:
@@ -394,6 +308,16 @@ def work_of(case: Case, registers: int) -> Work:
         level_bytes=((case.level, tally.traffic),) if case.level else (),
         events=tally.gathered,
     )
+
+
+def is_foreign(case: Case) -> bool:
+    """Whether another library's code runs a case, whose waiting threads must disturb nothing."""
+    return registry.kernel(case.probe).implementation == "library"
+
+
+def stored_kernel(name: str) -> Kernel:
+    """Return the kernel of that name as it is stored with results."""
+    return stored(registry.kernel(name))
 
 
 def stored(spec: Spec) -> Kernel:
@@ -481,7 +405,7 @@ def _precisions(wish: Wish, spec: Spec) -> tuple[str, ...]:
 
 def _problems(wish: Wish, spec: Spec, precision: str, ground: Ground) -> Iterator[tuple[str, Problem]]:
     """Yield the problems of one kernel, precision and team, each with the level it was made for (empty: any)."""
-    levels = dict(ground.working_sets) or {MEMORY: 1 << 26}
+    levels = dict(ground.working_sets) or {MEMORY: UNKNOWN_CACHE}
     outermost = list(levels)[-1]
     chosen = _chosen_sizes(spec, wish.sizes)
     wanted = levels if spec.streaming and wish.everything and not chosen else {outermost: levels[outermost]}

@@ -85,11 +85,6 @@ def results_in(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(named, key=lambda path: (path.stem[:_STEM_LENGTH], len(path.stem), path.stem), reverse=True))
 
 
-def free_path(folder: Path, stem: str, suffix: str) -> Path:
-    """Return a path in a folder that no file has: ``stem.suffix``, else ``stem-2.suffix`` and so on."""
-    return folder / (free_stem(folder, stem, (suffix,)) + suffix)
-
-
 def ensure_writable(folder: Path) -> None:
     """Create a folder if need be and prove that files can be written there, before anything is measured.
 

@@ -98,7 +98,7 @@ def save(results: Results, path: Path) -> None:
     Raises
     ------
     InputError
-        If there is another file of that name already (see :func:`ert.records.places.free_path`).
+        If there is another file of that name already (see :func:`ert.records.places.free_stem`).
     OSError
         If the folder cannot be written.
     """

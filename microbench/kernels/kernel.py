@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 DTYPES: dict[str, Any] = {"fp64": np.float64, "fp32": np.float32}
 PRECISIONS = tuple(DTYPES)
 
-UNBOUNDED = 1 << 62
-"""Capacity of memory, for sizes that follow capacities: larger than any."""
-
 Sizes = Mapping[str, int | str]
 """Sizes of a problem by name; texts name a matrix."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ert.errors import InputError
-from ert.measure import kernels
+from ert.measure import kernels, tour
 from ert.measure.kernels import Ground, Wish
 from ert.roofline.model import Case, Team
 from microbench.kernels.formula import Formula
@@ -216,12 +216,12 @@ def test_libraries_run_last_and_kernels_that_share_a_matrix_together() -> None:
         return Case(probe, ONE, "fp64", parameters=tuple(sorted(parameters.items())))
 
     chosen = (case("foreign", n=1), case("made_up", n=1), case("jacobi_1d", n=1), case("made_up", n=2))
-    own, foreign = kernels.in_order(chosen)
+    own, foreign = tour.in_order(chosen)
     assert foreign == (chosen[0],)
     assert own == chosen[1:]
-    assert kernels.groups(chosen) == ((chosen[1], chosen[3]), (chosen[2],), (chosen[0],))
+    assert tour.groups(chosen) == ((chosen[1], chosen[3]), (chosen[2],), (chosen[0],))
     sparse = (case("made_up", matrix="a", n=1), case("jacobi_1d", matrix="b", n=1), case("jacobi_1d", matrix="a", n=1))
-    assert kernels.groups(sparse) == ((sparse[0], sparse[2]), (sparse[1],))
+    assert tour.groups(sparse) == ((sparse[0], sparse[2]), (sparse[1],))
 
 
 def test_work_is_that_of_the_formulas_and_traffic_belongs_to_the_level() -> None:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from ert.errors import InputError
-from ert.records.places import SUFFIXES, ensure_writable, free_path, result_paths
+from ert.records.places import SUFFIXES, ensure_writable, free_stem, result_paths
 
 STARTED = "2026-11-29T22:45:00Z"
 
@@ -49,10 +49,10 @@ def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, machine: str, sta
         result_paths(tmp_path, machine, started)
 
 
-def test_free_path_counts_up(tmp_path: Path) -> None:
+def test_a_taken_name_is_counted_up(tmp_path: Path) -> None:
     found = []
     for _ in range(3):
-        found.append(free_path(tmp_path, "a", ".json"))
+        found.append(tmp_path / f"{free_stem(tmp_path, 'a', ('.json',))}.json")
         found[-1].touch()
     assert [path.name for path in found] == ["a.json", "a-2.json", "a-3.json"]
 
