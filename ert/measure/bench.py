@@ -138,7 +138,12 @@ class Bench:
         self._measuring += time.perf_counter() - began
         state.trips += warm + trips
         return Timing(
-            timing.seconds, timing.thread_seconds, timing.clocks_hz, seen.steal_seconds, seen.context_switches
+            timing.seconds,
+            timing.thread_seconds,
+            timing.clocks_hz,
+            seen.steal_seconds,
+            seen.context_switches,
+            timing.away_seconds,
         )
 
     def _start(self, state: _Open, passes: int, until: str) -> Timing:
