@@ -141,7 +141,8 @@ def rate_of(rounds: Rounds, scheme: tuple[int, int], chance: random.Random, *, t
 def table(files: Sequence[Conditions], scheme: tuple[int, int], *, told: bool) -> Iterator[str]:
     """Yield the lines of the table of one scheme.
 
-    A rate moves away from what quiet sweeps of the same scheme find in the median.
+    A rate moves away from what quiet sweeps of the same scheme find in the median. All kinds of second process are put
+    together.
     """
     chance = random.Random(7)
     found: dict[tuple[str, str], list[tuple[float, str]]] = {}
@@ -150,7 +151,8 @@ def table(files: Sequence[Conditions], scheme: tuple[int, int], *, told: bool) -
             for name, rounds in roofs.items():
                 quiet = conditions["quiet"][name]
                 usual = median(rate_of(quiet, scheme, chance, told=told).best for _ in range(DRAWS))
-                into = found.setdefault((name.split()[0] + name[name.index(",") :], condition), [])
+                beside = "no" if condition == "quiet" else "yes"
+                into = found.setdefault((name.split()[0] + name[name.index(",") :], beside), [])
                 drawn = (rate_of(rounds, scheme, chance, told=told) for _ in range(DRAWS))
                 into += ((rate.best / usual - 1, rate.grade) for rate in drawn)
     yield f"| roof | second process | moved, median | over 3 % | so, A or B | {' | '.join(GRADES)} |"
