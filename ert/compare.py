@@ -21,8 +21,8 @@ Put machines side by side: what differs between them, then every roof, ridge poi
 kernel with its ratio to the first machine. Measures nothing."""
 EPILOG = """\
 A MACHINE is a result (.json), the name of a machine sheet such as nvidia-h100-sxm, or the file of
-one (.toml). The first one is the reference. A difference inside the combined spread of both sides
-is called equal. The keys of --json are a public contract: docs/compare-json.md."""
+one (.toml). The first one is the reference. Numbers are called equal if the larger is at
+most (1 + combined spread) times the smaller. The keys of --json are a public contract: docs/compare-json.md."""
 
 WIDTH = 80
 """Columns of the text where no terminal tells its own."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import codecs
+import io
 import os
 import signal
 import sys
@@ -14,6 +16,12 @@ from ert.errors import InputError
 
 FINE, CHECK_FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 """Exit codes. The last two are 128 plus the number of the signal, as shells report them."""
+
+
+_PLAIN = "ert-plain"
+"""Name of the codec error handler that output goes through: no letter ends a command."""
+
+_NEAREST = {"µ": "u", "μ": "u", "×": "x", "·": "*", "–": "-", "—": "-", "’": "'", "…": "...", "®": "(R)", "™": "(TM)"}
 
 
 class Terminated(KeyboardInterrupt):
@@ -36,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
     """Run a command with the process's arguments and exit with its code; no traceback reaches a user."""
     _open_streams()
-    _catch_sigterm()
+    _catch_signals()
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
@@ -83,6 +91,20 @@ def _open_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open as long as the process
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors=_PLAIN)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Write what an encoding does not have as the nearest letters of ASCII (a handler of codecs)."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_NEAREST.get(letter, "?") for letter in text), error.end
+
+
+codecs.register_error(_PLAIN, _plain)
 
 
 def _complain(sentence: str, code: int) -> int:
@@ -90,9 +112,22 @@ def _complain(sentence: str, code: int) -> int:
     return code
 
 
-def _catch_sigterm() -> None:
-    def handler(number: int, frame: FrameType | None) -> None:
-        raise Terminated
+def _catch_signals() -> None:
+    """Let Ctrl-C and SIGTERM raise in the main thread, and a second of them end the process at once.
 
-    if hasattr(signal, "SIGTERM"):
-        signal.signal(signal.SIGTERM, handler)
+    The first one waits for compiled code, which may run for long and cannot be interrupted.
+    """
+    raised: list[int] = []
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        terminated = number != signal.SIGINT
+        if raised:
+            complain("error: interrupted again: ended without waiting")
+            os._exit(TERMINATED if terminated else INTERRUPTED)
+        raised.append(number)
+        raise Terminated if terminated else KeyboardInterrupt
+
+    # Whoever starts a process with Ctrl-C ignored (a shell, in the background) wants it ignored.
+    for number in (getattr(signal, name) for name in ("SIGINT", "SIGTERM") if hasattr(signal, name)):
+        if number != signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ert import door
 from ert.errors import InputError
-from ert.measure import kernels, plan
+from ert.measure import forecast, kernels, plan
 from ert.measure.capacity import memory_budget
 from ert.measure.host import machine_slug, physical_order, read_host
 from ert.measure.identity import require_same_cpus, require_same_machine
@@ -20,12 +20,12 @@ from ert.measure.signals import signals_held
 from ert.measure.turn import Turn
 from ert.measure.visits import Visits
 from ert.measuring import NO_WAIT, in_turn, look
-from ert.records.journal import begin
+from ert.records.journal import begin, recover
 from ert.records.places import Paths, ensure_writable, results_in
-from ert.records.store import load, save
+from ert.records.store import is_journal, load, read_text, save
 from ert.roofline.fit import describe, fit
 from ert.roofline.model import Case, Results, Roofline, Seconds, Team, Toolchain
-from ert.show.units import parse_size
+from ert.show.units import parse_size, whole_seconds
 from ert.show.words import listed, plural
 
 if TYPE_CHECKING:
@@ -41,13 +41,17 @@ result holds both and is drawn anew; the sweep's own file stays as it is."""
 EPILOG = """\
 NAMES are kernels, families or ladders (--list shows them); without any, every kernel runs in
 every size: some minutes. exit codes: 0 fine, 1 the measurement failed, 2 bad input, 130 or 143
-interrupted: then the kernels measured until then are kept."""
+interrupted: then the kernels measured until then are kept. An interruption waits for the pass
+that runs; a second one ends the command at once."""
 
 LISTED_BYTES = 128 << 20
 """Data of the kernels in ``--list`` whose size follows the machine: four times an L3 of 32 MiB."""
 
 EFFORT = "default"
 """How the kernels are sampled."""
+
+NOTABLE_PASS = 2.0
+"""Seconds: of a longer pass it is said before that an interruption waits for it."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -59,6 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.matrix is not None:
         specs, sizes = _with_matrix(options, specs, sizes)
     if options.list:
+        _refuse_with_list(options)
         return _list(specs, precisions, sizes)
     wish = kernels.Wish(specs, precisions, sizes, everything=not sizes)
     return in_turn(lambda: Run(options, wish), wait=not options.no_wait)
@@ -74,7 +79,8 @@ def _parser() -> door.Parser:
         "--against",
         metavar="RESULT",
         type=Path,
-        help="the sweep whose roofs apply, of this machine (default: the newest in OUT/<machine>/)",
+        help="the sweep whose roofs apply, of this machine, or the journal of a run of kernels that was killed "
+        "(default: the newest in OUT/<machine>/)",
     )
     parser.add_argument(
         "--size",
@@ -109,6 +115,16 @@ def _with_matrix(
     return sparse, kernels.matrix_of(options.matrix)
 
 
+def _refuse_with_list(options: Namespace) -> None:
+    """Raise InputError for options that a listing, which is of no machine, could only ignore."""
+    for name in ("against", "threads", "max_memory", "out"):
+        if getattr(options, name) is not None:
+            raise InputError(
+                f"--list shows the counts on one thread of no particular machine; leave out --list or "
+                f"--{name.replace('_', '-')}"
+            )
+
+
 def _list(specs: Sequence[kernels.Spec], precisions: Sequence[str], sizes: dict[str, int | str]) -> int:
     from ert.show.catalogue import listing
 
@@ -125,7 +141,7 @@ class Run:
         self._host = read_host()
         root = Path("results") if options.out is None else options.out
         against = options.against or _newest(root / machine_slug(self._host))
-        self._sweep = load(against)
+        self._sweep = _begun(against)
         require_same_machine(self._sweep.host, self._host, "--against")
         self._roofline = fit(self._sweep)
         if not self._roofline.memory or not self._roofline.compute:
@@ -137,38 +153,55 @@ class Run:
         # Results lie in OUT/<machine>/, and the new one belongs beside the sweep it builds on.
         self._out = options.out or against.resolve().parent.parent
         ensure_writable(self._out)
-        self._absent: dict[str, str] = {}
+        # From here on Numba is needed; all other bad input did not have to wait for it. The import makes code already.
+        with signals_held():
+            from ert.measure.bench import registers
+        self._registers = registers()
+        self._cases, self._beside, absent = self._chosen()
+        self._absent = dict(absent)
+        if not self._cases:
+            raise InputError(_why_none(absent, self._teams))
+
+    def _chosen(self) -> tuple[tuple[Case, ...], kernels.Beside, tuple[tuple[str, str], ...]]:
+        """Return the cases that can be measured with the roofs that apply to them, and the others with the reason."""
+        grounds = [kernels.ground_of(self._roofline, team, self._registers) for team in self._teams]
+        cases, absent = kernels.cases(self._wish, grounds, self._memory)
+        beside = kernels.beside(cases, self._sweep, self._roofline, self._registers)
+        endless = {case: forecast.too_long(case, beside, self._sweep, self._registers) for case in cases}
+        refused = {case.probe + _sizes_of(case): reason for case, reason in reversed(endless.items()) if reason}
+        return tuple(case for case in cases if not endless[case]), beside, (*absent, *refused.items())
 
     def run(self, mine: Turn) -> int:
         """Measure, save, draw, print; return the exit code."""
         with signals_held():
-            from ert.measure.bench import Bench, TeamError, registers, toolchain
+            from ert.measure.bench import Bench, TeamError, toolchain
         from ert.show.progress import progress
 
         tools, began = toolchain(), time.monotonic()
-        grounds = [kernels.ground_of(self._roofline, team, registers()) for team in self._teams]
-        cases, absent = kernels.cases(self._wish, grounds, self._memory)
-        self._absent = dict(absent)
-        if not cases:
-            reasons = "; ".join(f"{name}: {why}" for name, why in absent)
-            raise InputError(reasons or f"none of these kernels runs with {listed([t.label for t in self._teams])}")
-        beside = kernels.beside(cases, self._sweep, self._roofline, registers())
+        cases, beside = self._cases, self._beside
         steps = kernels.steps(cases, beside, EFFORT)
-        seconds = kernels.expected_seconds(len(cases), steps)
+        passes = [forecast.pass_seconds(case, beside[case], self._sweep, self._registers) for case in cases]
+        seconds = forecast.expected_seconds(passes, steps, EFFORT)
         door.say(
             f"{plural(len(self._wish.specs), 'kernel')} in {plural(len(cases), 'case')} under the roofs of the sweep "
-            f"of {self._sweep.started}, about {seconds:.0f} s."
+            f"of {self._sweep.roofs_started or self._sweep.started}, about {whole_seconds(seconds)}."
         )
+        if max(passes) > NOTABLE_PASS:
+            door.say(
+                f"A single pass may take {whole_seconds(max(passes))}, and an interruption waits for its end; a second "
+                "one does not."
+            )
         roofs = {roof for case in cases for roof in beside[case]}
         earlier = {m.case: m for m in self._sweep.measurements if m.case in roofs}
-        header = self._header(tools, {*cases, *earlier}, absent)
+        header = self._header(tools, {*cases, *earlier}, tuple(self._absent.items()))
         header = replace(
             header,
             notes=(*header.notes, *mine.notes),
             conditions=(*header.conditions, look(self._host, mine)),
         )
         show = progress()
-        with Bench(_arenas(self._teams, roofs)) as bench:
+        kinds = {cpu.id: cpu.kind for cpu in self._host.cpus}
+        with Bench(_arenas(self._teams, roofs), kinds=kinds) as bench:
             paths, journal = begin(self._out, machine_slug(self._host), header)
             # Samples of the roofs go on where the sweep's ended.
             before = self._sweep.seconds.total
@@ -206,10 +239,12 @@ class Run:
         """Return the sweep without what is measured again, as the beginning of the new result."""
         started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         known = {kernel.name: kernel for kernel in (*self._sweep.kernels, *self._wish.kernels)}
-        note = f"Kernels measured at {started} under the roofs of the sweep of {self._sweep.started}."
+        roofs = self._sweep.roofs_started or self._sweep.started
+        note = f"Kernels measured at {started} under the roofs of the sweep of {roofs}."
         return replace(
             self._sweep,
             started=started,
+            roofs_started=roofs,
             toolchain=tools,
             measurements=tuple(m for m in self._sweep.measurements if m.case not in again),
             kernels=tuple(known.values()),
@@ -269,6 +304,30 @@ def _newest(folder: Path) -> Path:
     )
 
 
+def _begun(path: Path) -> Results:
+    """Return the sweep that kernels build on; a journal of kernels holds one, with those measured until its end."""
+    if not is_journal(read_text(path)):
+        return load(path)
+    results = recover(path)
+    if not results.roofs_started:
+        return load(path)  # which says what can be done with the journal of a sweep
+    note = f"The run of the kernels at {results.started} ended early; what it had measured is kept."
+    return replace(results, complete=True, notes=(*results.notes, note))
+
+
+def _why_none(absent: Sequence[tuple[str, str]], teams: Sequence[Team]) -> str:
+    """Say in one sentence why no kernel can be measured."""
+    if not absent:
+        return f"none of these kernels runs with {listed([team.label for team in teams])}"
+    (name, why), *others = absent
+    more = f" (and {len(others)} more, likewise)" if others else ""
+    return f"{name}: {why}{more}"
+
+
+def _sizes_of(case: Case) -> str:
+    return "".join(f" {name}={value}" for name, value in case.parameters)
+
+
 def _memory(text: str) -> int:
     try:
         return parse_size(text)
@@ -278,7 +337,7 @@ def _memory(text: str) -> int:
 
 def _teams(roofline: Roofline, threads: str | None, against: Path) -> tuple[Team, ...]:
     """Return the teams of the sweep with the numbers of threads that were asked for; InputError for others."""
-    known = {team.threads: team for team in reversed(roofline.teams)}
+    known = {team.threads: team for team in reversed(roofline.usual_teams)}
     if threads is None:
         return tuple(sorted(known.values(), key=lambda team: team.threads))
     chosen = []

@@ -11,7 +11,7 @@ from ert.door import FINE, Parser, run
 from ert.errors import InputError
 
 if TYPE_CHECKING:
-    from ert.roofline.model import Results, Roofline
+    from ert.roofline.model import Measurement, Results, Roofline, Team
 
 DESCRIPTION = "Draw the figures of a stored sweep again, or the roofs of several over each other. Measures nothing."
 EPILOG = """\
@@ -37,8 +37,12 @@ def main(arguments: Sequence[str]) -> int:
 
     results = [load(path) for path in options.results]
     from ert.roofline.fit import fit
+    from ert.roofline.machine import largest_team
 
     rooflines = [fit(result) for result in results]
+    # Before teams are left out: a picture of another team must not take the name of that of the largest.
+    ran = [m.case.team for m in _kernels(results[0])]
+    largest = largest_team(ran) if ran else None
     if options.team is not None or options.threads is not None:
         rooflines = [
             _only(path, roofline, options.team, options.threads)
@@ -49,9 +53,19 @@ def main(arguments: Sequence[str]) -> int:
             replace(result, measurements=tuple(m for m in result.measurements if m.case.team in roofline.teams))
             for result, roofline in zip(results, rooflines, strict=True)
         ]
-    for path in _draw(options.results, results, rooflines, precisions, options.output):
+    for path in _draw(options.results, results, rooflines, precisions, options.output, largest):
         print(f"wrote {path}")
+    drawn = _kernels(results[0])
+    if len(results) == 1 and precisions and drawn and not any(m.case.precision in precisions for m in drawn):
+        have = " and ".join(dict.fromkeys(m.case.precision for m in drawn))
+        print(f"no chart of kernels: none ran in {' or '.join(precisions)}; they ran in {have}")
     return FINE
+
+
+def _kernels(results: Results) -> list[Measurement]:
+    """Return the application kernels of a result."""
+    names = {kernel.name for kernel in results.kernels}
+    return [m for m in results.measurements if m.valid and m.case.probe in names]
 
 
 def _parser() -> Parser:
@@ -112,13 +126,14 @@ def _draw(
     rooflines: Sequence[Roofline],
     precisions: Sequence[str] | None,
     output: Path | None,
+    largest: Team | None,
 ) -> list[Path]:
-    """Draw what was asked for; return the files written."""
+    """Draw what was asked for; return the files written. `largest` is the team whose kernels need no team's name."""
     from ert.show import figures
 
     stem = paths[0].with_suffix("")
     if len(results) == 1 and output is None:
-        return figures.write(results[0], rooflines[0], stem, precisions=precisions)
+        return figures.write(results[0], rooflines[0], stem, precisions=precisions, largest=largest)
     names = _labels(paths, results)
     named = list(zip(names, rooflines, strict=True))
     if len(results) == 1:

@@ -6,6 +6,7 @@ import json
 import shutil
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,9 @@ bandwidth such as 60TFLOP/s,1.5TB/s. Amounts take decimal prefixes."""
 WIDTH = 80
 """Columns of the text where no terminal tells its own."""
 
+LARGEST_RATE = 1e30
+"""FLOP/s and byte/s: far above what any machine ever did, and products with counts are still finite."""
+
 GIVEN = ","
 """Between the peak and the bandwidth of a machine of two numbers; no name of a sheet has one."""
 
@@ -43,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     from ert.records.sources import once_each
     from ert.roofline.predict import predict
 
-    machines = [_machine(argument) for argument in options.on]
+    machines = [_with_kernels(_machine(argument), workload) for argument in options.on]
     once_each(options.on, machines)
     if options.workload and _is_result(options.workload):
         from ert.roofline.workload import without_unknown_levels
@@ -136,21 +140,34 @@ def _of_result(argument: str) -> Workload:
     return workload_of(f"kernels of {results.host.name}", place(results, fit(results)))
 
 
+def _with_kernels(machine: Machine, workload: Workload) -> Machine:
+    """Return a measured machine with its kernels, if the workload is made of kernels: they may be its own."""
+    if machine.results is None or machine.roofline is None or not any(part.kernel for part in workload.parts):
+        return machine
+    from ert.roofline.place import place
+
+    return replace(machine, kernels=place(machine.results, machine.roofline))
+
+
 def _machine(argument: str) -> Machine:
     from ert.records.sources import machine_of
+    from ert.roofline.machine import given_machine
+    from ert.show.amounts import is_rate, parse_amount
 
     if GIVEN not in argument or Path(argument).exists():
+        if is_rate(argument) and not Path(argument).exists():
+            raise InputError(
+                f"--on {argument}: a machine of two numbers needs a peak and a bandwidth, such as 1TFLOP/s,100GB/s"
+            )
         return machine_of(argument)
-    from ert.roofline.machine import given_machine
-    from ert.show.amounts import parse_amount
 
     peak, _, bandwidth = argument.partition(GIVEN)
     rates = (
         parse_amount(peak, ("FLOP/s", "OP/s"), f"--on {argument}: peak"),
         parse_amount(bandwidth, ("B/s",), f"--on {argument}: bandwidth"),
     )
-    if not all(rates):
-        raise InputError(f"--on {argument}: peak and bandwidth must be above 0")
+    if not all(0 < rate < LARGEST_RATE for rate in rates):
+        raise InputError(f"--on {argument}: peak and bandwidth must be above 0 and below {LARGEST_RATE:g}")
     return given_machine(argument, *rates)
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ert import door
 from ert.errors import InputError
-from ert.measure import irregular, kernels, plan
+from ert.measure import irregular, kernels, plan, teams
 from ert.measure.host import machine_slug, memory_budget, parse_cpu_list, read_host
 from ert.measure.identity import require_same_cpus, require_same_machine
+from ert.measure.order import BINDINGS
 from ert.measure.plan import Settings
 from ert.measure.signals import signals_held
 from ert.measure.turn import Turn
@@ -74,13 +75,20 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> door.Parser:
     parser = door.Parser("sweep", DESCRIPTION, EPILOG)
     effort = parser.add_mutually_exclusive_group()
-    effort.add_argument("--quick", action="store_true", help="fewer points and samples, all roofs: about 20 s")
+    effort.add_argument("--quick", action="store_true", help="fewer points and samples, all roofs: about 35 s")
     effort.add_argument("--thorough", action="store_true", help="more points and rounds: several minutes")
     parser.add_argument(
         "--threads",
         metavar="LIST",
-        help="numbers of threads to measure with, comma-separated; 'all' is one on every usable physical core "
-        "(default: 1,all)",
+        help="numbers of threads to measure with, comma-separated; 'all' is one on every usable physical core, 'kinds' "
+        "each kind of core, 'smt' SMT siblings too, 'numa' each NUMA node with the memory of each (default: "
+        f"{teams.USUAL}, of which the last three cost nothing on hosts without)",
+    )
+    parser.add_argument(
+        "--bind",
+        choices=list(BINDINGS),
+        help="which cores few threads take: spread over sockets, NUMA nodes and shared caches, or close to each other, "
+        "as OMP_PROC_BIND has it (default: spread)",
     )
     parser.add_argument(
         "--precisions",
@@ -126,7 +134,7 @@ def _parser() -> door.Parser:
 def _settings(options: Namespace) -> tuple[Settings, Results | None]:
     """Return the settings and, when resuming, what is already measured; InputError for options that do not fit."""
     given = vars(options)
-    chosen = {name: given[name] for name in ("threads", "precisions", "cpus", "seed", "max_memory")}
+    chosen = {name: given[name] for name in ("threads", "bind", "precisions", "cpus", "seed", "max_memory")}
     if given["resume"]:
         refused = [f"--{name.replace('_', '-')}" for name, value in chosen.items() if value is not None]
         switches = ("quick", "thorough", "no_kernels", "all_kernels")
@@ -136,6 +144,11 @@ def _settings(options: Namespace) -> tuple[Settings, Results | None]:
         earlier = resume(Path(given["resume"]))
         if earlier.complete:
             raise InputError(f"{given['resume']}: this sweep is complete; there is nothing to resume")
+        if earlier.roofs_started:
+            raise InputError(
+                f"{given['resume']}: this is a run of kernels under the sweep of {earlier.roofs_started}. "
+                f"Go on with `python -m ert.kernels --against {given['resume']}`, which keeps what it holds."
+            )
         return Settings.restored(earlier.settings), earlier
     memory = 0 if given["max_memory"] is None else _parsed("--max-memory", parse_size, given["max_memory"])
     if given["max_memory"] is not None and memory < SMALLEST_MEMORY:
@@ -157,6 +170,7 @@ def _settings(options: Namespace) -> tuple[Settings, Results | None]:
         precisions=defaults.precisions if given["precisions"] is None else given["precisions"],
         seed=defaults.seed if given["seed"] is None else given["seed"],
         max_memory=memory,
+        binding=given["bind"] or defaults.binding,
         kernels=kernels.NONE if given["no_kernels"] else kernels.EVERY if given["all_kernels"] else defaults.kernels,
     )
     plan.precisions(settings.precisions)
@@ -183,27 +197,38 @@ class Sweep:
             )
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             raise InputError("NUMBA_DISABLE_JIT is set: nothing can be measured without compiled code; unset it")
-        cpus = plan.usable_cpus(self._host, parse_cpu_list(settings.cpus) if settings.cpus else ())
-        self._teams = plan.teams(self._host, cpus, settings.threads)
+        chosen = parse_cpu_list(settings.cpus) if settings.cpus else ()
+        cpus = teams.usable_cpus(self._host, chosen, settings.binding)
+        who = teams.choose(self._host, cpus, settings.threads, plan.effort(settings.effort).most_extra)
         limit = memory_budget(self._host, limit=settings.max_memory or None)
-        self._budget = plan.default_budget(self._host, self._teams, limit)
-        self._largest = plan.largest_working_sets(self._host, self._teams, self._budget)
-        scaling = irregular.scaling_teams(self._host, cpus, self._teams)
-        self._scaling, self._scaling_notes = irregular.affordable(self._host, scaling, self._largest, self._budget)
+        self._budget = plan.default_budget(self._host, who.usual, limit)
+        largest = plan.largest_working_sets(self._host, who.usual, self._budget)
+        extra, notes = irregular.affordable(self._host, who.extra, largest, self._budget, "roofs")
+        largest |= extra
+        scaling = irregular.scaling_teams(self._host, cpus, tuple(largest))
+        self._scaling, more = irregular.affordable(self._host, scaling, largest, self._budget, "bandwidth")
+        self._arenas = plan.arena_sizes({**largest, **self._scaling})
+        room = limit - sum(self._arenas.values())
+        pairs, self._pools = plan.pools(self._host, who.pairs, self._arenas, room)
+        if len(pairs) < len(who.pairs):
+            more = (*more, "Not measured, since too little memory may be used: bandwidth between NUMA nodes")
+        self._teams = replace(who, extra=tuple(extra), pairs=tuple(pairs))
+        self._largest = largest | pairs
+        self._team_notes = (*who.notes, *notes, *more)
         self._wish = kernels.wish(settings.kernels, plan.precisions(settings.precisions))
-        self._arenas = plan.arena_sizes({**self._largest, **self._scaling})
         if earlier is not None:
             require_same_machine(earlier.host, self._host, "--resume")
-            teams = (*self._teams, *self._scaling)
-            measured = {measurement.case.team for measurement in earlier.measurements} - set(teams)
+            measured = {measurement.case.team for measurement in earlier.measurements}
+            measured -= {*self._largest, *self._scaling}
             require_same_cpus(measured, (), "--resume")
 
     def _expectation(self) -> tuple[float, int]:
         """Return roughly how many seconds the sweep will take, and how many visits."""
-        seconds, visits = plan.expected(self._host, self._teams, self._settings, self._largest)
-        sizes = {team: plan.expected_levels(self._host, team, self._largest[team]) for team in self._teams}
-        more, others = irregular.expected(self._teams, sizes, self._settings.effort)
-        kernel_seconds, kernel_visits = kernels.expected(self._wish, len(self._teams), self._settings.effort)
+        usual = self._teams.usual
+        seconds, visits = plan.expected(self._host, usual, self._settings, self._largest, self._teams.extra)
+        sizes = {team: plan.expected_levels(self._host, team, self._largest[team]) for team in usual}
+        more, others = irregular.expected(usual, sizes, self._settings.effort, self._teams.pairs)
+        kernel_seconds, kernel_visits = kernels.expected(self._wish, len(usual), self._settings.effort)
         return seconds + more + kernel_seconds, visits + others + kernel_visits
 
     def run(self, mine: Turn) -> int:
@@ -222,7 +247,8 @@ class Sweep:
         absent = missing(plan.precisions(self._settings.precisions))
         self._settings = _explicit(self._settings, available, absent)
         expected = self._expectation()
-        door.say(f"{tables.found(self._host, tools, self._teams)}\n\n{self._announcement(*expected)}")
+        who = (*self._teams.usual, *self._teams.extra)
+        door.say(f"{tables.found(self._host, tools, who)}\n\n{self._announcement(*expected)}")
         conditions = (*(self._earlier.conditions if self._earlier else ()), look(self._host, mine))
         started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         notes = (*self._notes(), *doubts(), *mine.notes)
@@ -240,7 +266,8 @@ class Sweep:
             conditions=conditions,
         )
         show = progress()
-        with Bench(self._arenas) as bench:
+        kinds = {cpu.id: cpu.kind for cpu in self._host.cpus}
+        with Bench(self._arenas, self._pools, kinds) as bench:
             if not bench.pinned:
                 header = replace(header, notes=(*header.notes, "threads could not be bound to CPUs on this system"))
             paths, journal = begin(self._out, machine_slug(self._host), header)
@@ -266,6 +293,7 @@ class Sweep:
                 scaling=self._scaling,
                 wish=self._wish,
                 kernel_memory=self._budget,
+                room={team: plan.room_for(self._host, team, self._budget) for team in self._largest},
             )
 
             def seconds() -> Seconds:
@@ -333,28 +361,41 @@ class Sweep:
         """Say what will be measured and how long it will take."""
         how = plan.effort(self._settings.effort)
         names = listed(plan.precisions(self._settings.precisions))
-        teams = " and ".join(team.label for team in self._teams)
+        who = listed([team.label for team in self._teams.usual])
         largest = max(self._largest.values())
-        total = sum(self._arenas.values())
+        total = sum(self._arenas.values()) + sum(pool.size for pool in self._pools.values())
         return textwrap.fill(
-            f"Measuring with {teams}: peaks and ceilings in {names}, bandwidth from {size(plan.SMALLEST)} to "
+            f"Measuring with {who}: peaks and ceilings in {names}, bandwidth from {size(plan.SMALLEST)} to "
             f"{size(largest)} a thread, the access mixes of each level, and {len(how.multiply_adds)} arithmetic "
-            f"intensities, in {how.rounds} rounds ({how.name}). About {seconds:.0f} s and {size(total)} of memory.",
+            f"intensities, in {how.rounds} rounds ({how.name}){self._beside()}. About {seconds:.0f} s and "
+            f"{size(total)} of memory.",
             80,
         )
 
+    def _beside(self) -> str:
+        """Say what is measured beside the usual teams, if anything."""
+        parts = [f"the roofs of {listed([team.label for team in self._teams.extra])}"] if self._teams.extra else []
+        if self._teams.pairs:
+            parts.append("what the cores of each NUMA node get from the memory of each")
+        return f"; then {listed(parts)}" if parts else ""
+
     def _notes(self) -> tuple[str, ...]:
         """Return what the user should know of the circumstances."""
-        notes = [*self._host.notes, *self._scaling_notes]
+        notes = [*self._host.notes, *self._team_notes]
         quota = self._host.cpu_quota
-        most = max(team.threads for team in self._teams)
+        most = max(team.threads for team in self._largest)
         if quota is not None and quota < most:
             notes.append(
                 f"A control group allows {quota:g} CPUs' worth of time and up to {most} threads run: they are stopped "
                 "for a part of each period, so that samples come in two speeds, and no grade is better than D."
             )
-        for team in self._teams:
-            full = plan.largest_working_set(self._host, team, 1 << 60)
+        if self._wish and len(teams.kinds_of(self._host, max(self._teams.usual, key=lambda team: team.threads))) > 1:
+            notes.append(
+                "Application kernels give every thread an equal part, so that fast cores wait for slow ones; the roofs "
+                "of cores of several kinds together are those of parts that follow their speed."
+            )
+        for team in (*self._teams.usual, *self._teams.extra):
+            full = plan.largest_working_set(self._host, team, plan.ENOUGH)
             if self._largest[team] < full:
                 notes.append(
                     f"With {team.label} the curve ends at {size(self._largest[team])} a thread instead of "

@@ -83,7 +83,9 @@ def _machine(host: Host, name: str | None) -> Recognised:
     if name is None:
         return recognise(host, machines.cores(), machines.cpus())
     try:
-        return assume(host, machines.find(name), f"held against the sheet that --machine names, {name}")
+        sheet = machines.find(name)
+        file = "" if machines.is_shipped(sheet) else name
+        return assume(host, sheet, f"held against the sheet that --machine names, {name}", machines.cores(), file)
     except InputError:
         raise
     except ValueError as error:
@@ -91,7 +93,7 @@ def _machine(host: Host, name: str | None) -> Recognised:
 
 
 def _sheet(name: str) -> int:
-    from ert.roofline.validate import check_sheet
+    from ert.roofline.check_sheet import check_sheet
     from ert.show.validation import sheet_text
 
     path = Path(name)
@@ -114,7 +116,7 @@ def _part(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no part of 1, such as 0.05 for 5 %")
+        raise argparse.ArgumentTypeError(f"{text!r} is no fraction from 0 to below 1, such as 0.05 for 5 %")
     return value
 
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from microbench.catalog import array_pitch
-
-HUGE_PAGE = 2 * 1024 * 1024
+from microbench.catalog import HUGE_PAGE, array_pitch
 
 # Python maps shared memory unless told otherwise, and Linux gives huge pages to that only if a second switch,
 # transparent_hugepage/shmem_enabled, says so; it is off by default.
@@ -61,6 +59,17 @@ class Arena:
             raise ValueError(f"{length} bytes at {offset} do not lie in an arena of {self.size}")
         return self.bytes[offset : offset + length].view(dtype)
 
+    def touch(self) -> None:
+        """Write to every page, so that the calling thread decides where it lies."""
+        self.bytes[:: mmap.PAGESIZE] = 1
+
+    def part(self, offset: int, size: int) -> Arena:
+        """Return a part of this memory as an arena; ValueError if it is not all here or begins inside a line.
+
+        Closing the part leaves this one as it is.
+        """
+        return _Part(self, offset, size)
+
     def backing(self) -> tuple[int, int] | None:
         """Return the bytes that memory stands behind, and how many of them are huge pages; None if not told."""
         try:
@@ -93,3 +102,19 @@ class Arena:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class _Part(Arena):
+    """A part of another arena."""
+
+    def __init__(self, whole: Arena, offset: int, size: int) -> None:
+        if offset % 64:
+            raise ValueError(f"a part at {offset} does not begin with a line of 64 bytes")
+        self.size = size
+        self.bytes = whole.view(offset, size, np.uint8)
+        self.address = whole.address + offset
+        self.advised = whole.advised
+
+    def close(self) -> None:
+        """Let go of the memory, which belongs to the whole."""
+        self.bytes = np.empty(0, np.uint8)

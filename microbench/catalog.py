@@ -14,6 +14,9 @@ micro-op cache.
 
 PAGE_BYTES = 4096
 
+HUGE_PAGE = 2 << 20
+"""Bytes of a huge page of the usual size: arenas, and parts of them that threads share, begin at whole ones."""
+
 GAP_BYTES = PAGE_BYTES + 320
 """Bytes between arrays of one working set beyond their length in whole pages.
 

@@ -67,7 +67,8 @@ def describe(machine: str, target: str, features: Mapping[str, bool]) -> Isa:
         # SVE registers are longer on some cores, but their length is not a constant of the code; NEON is what every
         # one of them executes at 128 bits.
         return Isa("arm", target, have, (128,), True, 32)
-    widths = [128] if "vsx" in have or "v" in have else []
+    # RISC-V's vectors have no fixed length, and LLVM (20) takes none of them as operands of inline assembly.
+    widths = [128] if "vsx" in have else []
     return Isa(machine, target, have, tuple(widths), True, 32)
 
 

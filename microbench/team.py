@@ -77,6 +77,7 @@ class Worker:
         self.arena = Arena(size)
         self.content: object = None
         """What fills the arena's beginning, as its last writer calls it; None if unknown."""
+        self._own = self.arena
         self._blocks = np.zeros(ARGUMENT_WORDS + timed.RESULTS + 16, np.int64)
         self.arguments = self._blocks[:ARGUMENT_WORDS]
         self.results = self._blocks[ARGUMENT_WORDS + 8 :][: timed.RESULTS]
@@ -89,8 +90,18 @@ class Worker:
         """Let the arena hold at least `size` bytes; what lay in it is gone if it had to grow."""
         if size > self.arena.size:
             self.arena.close()
-            self.arena = Arena(size)
+            self.arena = self._own = Arena(size)
             self.content = None
+
+    def borrow(self, arena: Arena) -> None:
+        """Work on memory that another thread owns, until :meth:`give_back`."""
+        self.arena, self.content = arena, None
+
+    def give_back(self) -> None:
+        """Work on the own arena again; what lay in it is not known any more."""
+        if self.arena is not self._own:
+            self.arena.close()
+            self.arena, self.content = self._own, None
 
     def point(self, arrays: Sequence[int], length: int, step: int = 1) -> None:
         """Let the argument block point to arrays at these offsets of the arena, each `length` bytes long.
@@ -186,7 +197,9 @@ class Team:
             raise
         return self._collect(cpus)
 
-    def run(self, cpus: Sequence[int], loop: int, warm: int, trips: int, *, clock: bool = True) -> Timing:
+    def run(
+        self, cpus: Sequence[int], loop: int, warm: int, trips: int | Mapping[int, int], *, clock: bool = True
+    ) -> Timing:
         """Run a compiled loop on these CPUs at the same time and return how long it took.
 
         Every thread's argument block must have been filled (:meth:`Worker.point`).
@@ -195,8 +208,10 @@ class Team:
         ----------
         loop : int
             Address of the compiled loop.
-        warm, trips : int
-            Untimed and timed trips.
+        warm : int
+            Untimed trips.
+        trips : int or mapping of int to int
+            Timed trips, of every thread or by CPU.
         clock : bool
             Whether to take the core clock after it.
 
@@ -209,16 +224,19 @@ class Team:
         """
         if not cpus:
             raise ValueError("no CPU to run on")
-        if trips < 1 or warm < 0:
-            raise ValueError(f"{warm} untimed and {trips} timed trips; at least 0 and 1 are needed")
+        timed_trips = trips if isinstance(trips, Mapping) else dict.fromkeys(cpus, trips)
+        fewest = min(timed_trips[cpu] for cpu in cpus)
+        if fewest < 1 or warm < 0:
+            raise ValueError(f"{warm} untimed and {fewest} timed trips; at least 0 and 1 are needed")
         self._words[:] = 0
         deadline = int(BARRIER_SECONDS * 1e9)
         control = int(self._words.ctypes.data)
         links = CHAIN_TRIPS if clock else 0
 
         def job(worker: Worker) -> tuple[int, int, int, int]:
+            assert worker.cpu is not None, "threads of a team have a CPU"
             status = timed.timed(
-                loop, worker.arguments.ctypes.data, warm, trips, control, len(cpus), deadline, links,
+                loop, worker.arguments.ctypes.data, warm, timed_trips[worker.cpu], control, len(cpus), deadline, links,
                 worker.results.ctypes.data,
             )  # fmt: skip
             if status == timed.LATE:
@@ -321,6 +339,7 @@ class Team:
             except BaseException as error:
                 answer = _Answer(call, None, error)
             self._answer(cpu, answer)
+        worker.give_back()
         worker.arena.close()
 
 

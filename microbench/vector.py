@@ -37,7 +37,16 @@ _ELEMENTS = {
 }
 _OPERAND_BITS = {"bfloat": 16, "i8": 8}
 _ARM = ("aarch64", "arm64")
-_SINK_CONSTRAINT = {"x86_64": "v", "amd64": "v", "aarch64": "w", "arm64": "w"}
+_SINK_CONSTRAINTS = {
+    **dict.fromkeys(("x86_64", "amd64"), ("v", "v", "v")),
+    **dict.fromkeys(_ARM, ("w", "w", "w")),
+    "riscv64": ("r", "f", "f"),
+    "ppc64le": ("r", "^wa", "^wa"),
+    "s390x": ("r", "f", "v"),
+    "loongarch64": ("r", "f", "f"),
+}
+"""Registers of an integer, of another scalar and of a vector in inline assembly, by machine (LLVM Language Reference,
+"Supported Constraint Code List"). LLVM ends the process at a constraint that does not fit."""
 
 
 class _Named(ir.Type):  # type: ignore[misc]
@@ -67,7 +76,8 @@ class Emitter:
         self.bytes = bits // 8
         self.type = ir.VectorType(element, self.lanes) if self.lanes > 1 else element
         self._suffix = f"v{self.lanes}{suffix}" if self.lanes > 1 else suffix
-        self._sink = _SINK_CONSTRAINT.get(machine.lower(), "r")
+        whole, scalar, vector = _SINK_CONSTRAINTS.get(machine.lower(), ("r", "r", "r"))
+        self._sink = vector if self.lanes > 1 else whole if isinstance(element, ir.IntType) else scalar
         # The non-temporal store of aarch64 moves a pair of registers; alone, one vector would be stored by halves.
         self._in_pairs = bits == 128 and machine.lower() in _ARM
         self._held: tuple[Any, Any, int] | None = None

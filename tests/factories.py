@@ -84,6 +84,7 @@ def estimate(
         spread=spread,
         grade=grade,
         samples=18,
+        clock_hz=clock,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from ert import measuring
 from ert.measure.kernels import work_of
 from ert.measure.sampling import Timing
+from ert.measure.teams import Teams, choose, usable_cpus
 from ert.measure.turn import turn
 from ert.roofline.model import Cache, Case, Code, Condition, Cpu, Host, Toolchain, Work
 from microbench import catalog
@@ -28,6 +29,9 @@ class SyntheticMachine:
 
     Bandwidths are those of load-only streams of one thread in byte/s; other mixes reach `mix_factor` of it in program
     bytes. Every sample is slowed by a half-normal of `noise`, and `slow(round_elapsed)` may slow it further.
+
+    Where there are `members`, each CPU is as fast as its own, and threads share the work by their speed. SMT siblings
+    do `siblings` times what one thread of their core does alone, and another node's memory gives `far` times the own.
     """
 
     peaks: dict[str, float] = field(default_factory=lambda: {"fp64": 48e9, "fp32": 96e9, "bf16": 192e9, "int8": 384e9})
@@ -52,6 +56,9 @@ class SyntheticMachine:
         default_factory=lambda: {"first start": 20e-6, "last end": 30e-6, "barrier": 100e-9}
     )
     kernel_share: float = 0.9
+    members: Mapping[int, SyntheticMachine] = field(default_factory=dict)
+    siblings: float = 1.0
+    far: float = 1.0
     saturated_at: float = float("inf")
     chains_needed: int = 8
     best_bits: int = 256
@@ -171,6 +178,17 @@ class SyntheticMachine:
         threads = case.team.threads
         if is_kernel(case.probe):
             return self._took(self.kernel_seconds(case, work) * passes, threads)
+        speeds = [1.0 / self.members.get(cpu, self).thread_seconds(case, work) for cpu in case.team.cpus]
+        seconds = threads / sum(speeds)
+        if case.probe != "overhead":
+            seconds *= threads / case.team.cores / (self.siblings if threads > case.team.cores else 1.0)
+        if case.probe == "numa" and dict(case.parameters)["cpu_node"] != case.team.memory_node:
+            seconds /= self.far
+        return self._took(seconds * passes, threads)
+
+    def thread_seconds(self, case: Case, work: Work) -> float:
+        """Time of one pass of one thread alone."""
+        threads = case.team.threads
         seconds = 0.0
         counted = case.probe in ("latency", "gather", "stride", "overhead")
         if counted:
@@ -179,7 +197,7 @@ class SyntheticMachine:
             seconds = work.flop / threads / self.peak(case)
         if case.probe != "compute" and not counted:
             seconds = max(seconds, work.program_bytes / threads / self.bandwidth(case))
-        return self._took(seconds * passes, threads)
+        return seconds
 
     def _took(self, seconds: float, threads: int) -> Timing:
         seconds *= (1 + abs(self._random.gauss(0, self.noise))) * self.slow(self.now)
@@ -210,6 +228,13 @@ def synthetic_host(cores: int = 2, *, declared: bool = True, siblings: int = 1) 
         memory_total=16 << 30,
         memory_available=12 << 30,
     )
+
+
+def teams_of(
+    host: Host, threads: str = "1,all", cpus: Sequence[int] = (), *, binding: str = "number", most: int = 9
+) -> Teams:
+    """Return who measures on a host; by the number of the CPU unless told otherwise."""
+    return choose(host, usable_cpus(host, cpus, binding), threads, most)
 
 
 TOOLCHAIN = Toolchain(versions=(("numba", "0"),), target="synthetic", features=("fma",), vector_bits=(128, 256, 512))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -46,9 +47,9 @@ def test_the_text_begins_with_what_differs(slower: Path, capsys: pytest.CaptureF
     order = [text.index(part) for part in parts]
     assert order == sorted(order)
     (line,) = [
-        line for line in text[order[-1] :].splitlines() if line.startswith("  DRAM triad_nt") and "lower" in line
+        line for line in text[order[-1] :].splitlines() if line.startswith("  DRAM triad_nt") and "slower" in line
     ]
-    assert line.split()[6:] == ["0.500", "1.0", "%", "lower"]
+    assert line.split()[6:] == ["0.500", "1.0", "%", "slower"]
     assert "A: AMD EPYC 9R14, 2026-11-29 22:45 (measured 2026-11-29 22:45 UTC, 2 threads;" in " ".join(text.split())
 
 
@@ -163,14 +164,44 @@ def test_what_cannot_be_compared_is_an_error_in_a_sentence(arguments: list[str],
     assert "\n" not in str(caught.value)
 
 
-def test_a_link_to_the_same_file_is_the_same(tmp_path: Path) -> None:
+def test_a_link_to_the_same_file_and_a_copy_of_it_are_the_same(tmp_path: Path) -> None:
     link = tmp_path / "link.json"
     link.symlink_to(ARCHIVED)
     with pytest.raises(InputError, match="the same machine"):
         main([str(ARCHIVED), str(link)])
     copy = tmp_path / "copy.json"
     shutil.copy(ARCHIVED, copy)
-    assert main([str(ARCHIVED), str(copy)]) == 0
+    with pytest.raises(InputError, match=r"copy\.json is a copy of .*: the same sweep; name it once"):
+        main([str(ARCHIVED), "nvidia-h100-sxm", str(copy)])
+
+
+def test_faster_and_slower_are_counted_apart_from_ridge_points(
+    slower: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([str(ARCHIVED), str(slower)])
+    text = " ".join(capsys.readouterr().out.split())
+    counted = re.search(r"Of (\d+) rates and latencies .*? B has (\d+) equal and (\d+) slower\.", text)
+    assert counted is not None
+    assert int(counted[1]) == int(counted[2]) + int(counted[3])
+    assert re.search(r"Of \d+ ridge points, B has \d+ equal and \d+ higher\.", text)
+    assert "the larger number is at most (1 + combined spread) times the smaller" in text
+    assert "Mind" not in text
+
+
+def test_what_promises_leave_out_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(ARCHIVED), "intel-xeon-max-9480", "apple-m1-max"])
+    printed = capsys.readouterr().out
+    text = " ".join(printed.split())
+    assert "Intel Xeon Max 9480: its DRAM roof is that of DDR5 alone; the bandwidth of its HBM2e is not" in text
+    assert "Apple M1 Max: its peaks are of 8 of its 10 cores" in text
+    assert "Intel Xeon Max 9480 base, Apple M1 Max boost" in text
+    assert "streams reach 0.7 to 0.95 of it" in text
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_a_heading_of_five_machines_is_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(ARCHIVED), "nvidia-h100-sxm", "amd-epyc-9354", "apple-m1-max", "intel-xeon-max-9480"])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
 def test_no_heavy_package_is_imported(slower: Path) -> None:

@@ -18,9 +18,11 @@ from ert.errors import InputError
 from ert.measure import bench
 from ert.measure.bench import TeamError
 from ert.measure.turn import turn
+from ert.records.journal import recover
 from ert.records.store import load, save
 from ert.roofline.fit import fit
 from ert.roofline.place import place
+from ert.show import figures
 from tests.machine import TOOLCHAIN, quiet, synthetic_host
 from tests.test_sweep_door import SyntheticBench, interrupt_at
 
@@ -32,7 +34,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     """Put a synthetic machine in the place of the real one."""
 
     def install(**planted: Any) -> None:
-        monkeypatch.setattr(bench, "Bench", lambda arenas: SyntheticBench(**planted))
+        monkeypatch.setattr(bench, "Bench", lambda arenas, *_, **__: SyntheticBench(**planted))
 
     monkeypatch.setattr(bench, "toolchain", lambda: TOOLCHAIN)
     monkeypatch.setattr(bench, "registers", lambda: 32)
@@ -98,7 +100,7 @@ def test_every_roof_of_the_sweep_is_in_the_new_result(taken: Path) -> None:
 def test_a_roof_is_sampled_again_beside_the_kernels_that_it_applies_to(machine: Machine, taken: Path) -> None:
     # Since the sweep the machine has become faster: without that the kernel would lie above its roof.
     machine(slow=lambda now: 0.5)
-    run("jacobi_1d", "--threads", "1", "--precisions", "fp64")
+    run("jacobi_1d", "--threads", "1", "--precisions", "fp64", "--size", "8000000")
     results = load(added(taken))
     placed = place(results, fit(results))
     assert placed
@@ -173,6 +175,12 @@ def test_the_list_shows_formulas_and_numbers_and_runs_nothing(
         (["--matrix", "nowhere.mtx"], "nowhere.mtx"),
         (["jacobi_1d", "--matrix", "nowhere.mtx"], "takes no matrix"),
         (["--matrix", "nowhere.mtx", "--size", "5"], "leave out --size"),
+        ([""], "empty"),
+        (["gemm_naive", "--size", "10000"], "a pass would take about .* --size n="),
+        (["jacobi_1d", "--max-memory", "1KiB"], r"of which 1 KiB may be used"),
+        (["--list", "--threads", "1"], "leave out --list or --threads"),
+        (["--list", "--against", "x.json"], "leave out --list or --against"),
+        (["--list", "--max-memory", "1GiB"], "leave out --list or --max-memory"),
     ],
 )
 def test_bad_input_is_answered_with_a_sentence_and_leaves_nothing(taken: Path, options: list[str], words: str) -> None:
@@ -218,6 +226,60 @@ def test_an_interruption_keeps_the_kernels_measured_until_then(
     assert "interrupted" in results.notes[-1]
     assert str(path) in capsys.readouterr().err
     assert not list(taken.parent.glob("*.jsonl"))
+
+
+def test_what_a_killed_run_measured_is_kept_by_the_next(
+    machine: Machine, taken: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing that runs at the end of a process has run: the journal is all there is."""
+    began = load(taken).started
+    machine(on_run=interrupt_at(25))
+    monkeypatch.setattr(kernels.Run, "_keep", lambda *parts: None)
+    with pytest.raises(KeyboardInterrupt):
+        run("jacobi_1d", "--threads", "1", "--size", "1000")
+    machine()
+    (journal,) = taken.parent.glob("*.journal.jsonl")
+    untouched = journal.read_bytes()
+    with pytest.raises(InputError, match=r"run of kernels .* `python -m ert\.kernels --against"):
+        load(journal)
+    with pytest.raises(InputError, match=r"python -m ert\.kernels --against"):
+        sweep.main(["--resume", str(journal)])
+    held = {m.case for m in recover(journal).measurements if m.case.probe == "jacobi_1d" and m.samples}
+    assert held
+    assert run("stream_copy", "--threads", "1", "--against", str(journal)) == door.FINE
+    results = load(added(taken))
+    assert held <= {m.case for m in results.measurements if m.samples}
+    assert {kernel.name for kernel in results.kernels} == {"jacobi_1d", "stream_copy"}
+    assert results.complete
+    assert results.roofs_started == began
+    assert any("ended early" in note for note in results.notes)
+    assert journal.read_bytes() == untouched
+
+
+def test_the_times_of_roofs_and_kernels_are_told_apart(taken: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from ert import report
+
+    swept = replace(load(taken), started="2026-01-02T03:04:05Z")
+    taken.unlink()
+    save(swept, taken)
+    run("jacobi_1d", "--size", "1000")
+    first = added(taken)
+    capsys.readouterr()
+    report.main([str(first)])
+    head = "\n".join(capsys.readouterr().out.splitlines()[:4])
+    kernels_at = load(first).started.replace("T", " ").removesuffix("Z")
+    assert f"roofs measured 2026-01-02 03:04:05 UTC, kernels {kernels_at} UTC" in head.replace("\n", " ")
+    results = load(first)
+    assert figures.described(results, fit(results)).startswith("Roofs measured 2026-01-02 03:04 UTC, kernels 20")
+    # Kernels that build on kernels have the roofs of the same sweep.
+    run("stream_copy", "--size", "4096", "--against", str(first))
+    (second,) = set(taken.parent.glob("*.json")) - {taken, first}
+    assert load(second).roofs_started == "2026-01-02T03:04:05Z"
+
+
+def test_a_wish_that_cannot_be_met_does_not_wait_for_another_run(taken: Path, tmp_path: Path) -> None:
+    with turn(print, folders=[tmp_path]), pytest.raises(InputError, match="may be used"):
+        run("jacobi_1d", "--size", "99999999999")
 
 
 def test_an_interruption_before_the_first_kernel_leaves_nothing(machine: Machine, taken: Path) -> None:

@@ -76,6 +76,28 @@ def test_kernels_are_drawn_of_the_team_and_the_precisions_that_are_asked_for(
     assert written()[2:] == ["kernels", "efficiency", "kernels-other"]
     assert written("--team", team.name)[2:] == ["kernels", "efficiency"]
     assert written("--precision", "fp32") == ["roofline", "levels"]
+    assert main([str(path), "--precision", "fp32"]) == 0
+    assert "no chart of kernels: none ran in fp32; they ran in fp64" in capsys.readouterr().out
+
+
+def test_a_team_by_itself_keeps_its_name_in_the_names_of_the_kernels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept = load(ARCHIVED)
+    team = swept.measurements[0].case.team
+    planted = factories.kernel_results(most=4)
+    larger = Team("all", (*team.cpus, 97), team.threads + 1)
+    kernels = [
+        replace(measurement, case=replace(measurement.case, team=each))
+        for measurement in planted.measurements
+        for each in (team, larger)
+    ]
+    path = tmp_path / "a.json"
+    save(replace(swept, measurements=(*swept.measurements, *kernels), kernels=planted.kernels), path)
+    assert main([str(path), "--threads", str(team.threads)]) == 0
+    said = capsys.readouterr().out
+    assert f"a.kernels-{team.name}.svg" in said
+    assert "a.kernels.svg" not in said
 
 
 def test_one_file_can_be_asked_for(result: Path, tmp_path: Path) -> None:

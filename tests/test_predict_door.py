@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,10 +13,14 @@ from typing import Any
 
 import pytest
 
+import machines as shipped
 from ert.errors import InputError
 from ert.predict import main
 from ert.records.store import load, save
 from tests import factories
+
+MACHINES = Path(shipped.__file__).parent
+"""As installed, which is not the checkout when the wheel is tested."""
 
 ARCHIVED = Path(__file__).parent / "data" / "results-v1.json"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -130,7 +135,7 @@ def test_totals_are_sums_of_weighted_parts(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_sheet_of_one_s_own_and_a_result_are_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sheet = tmp_path / "mine.toml"
-    shutil.copy(Path(__file__).parents[1] / "machines" / "accelerators" / "nvidia-h100-sxm.toml", sheet)
+    shutil.copy(MACHINES / "accelerators" / "nvidia-h100-sxm.toml", sheet)
     document = asked(capsys, *ONE, "--on", str(sheet), str(ARCHIVED))
     assert [(entry["kind"], entry["source"]) for entry in document["machines"]] == [
         ("sheet", str(sheet)), ("result", str(ARCHIVED))
@@ -169,6 +174,16 @@ def test_the_figure_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ([*ONE, "--on", "nvidia-h100-smx"], "nvidia-h100-smx: no such file, and no machine sheet .* did you mean"),
         ([*ONE, "--on", "none.json"], r"none\.json: there is no such file"),
         ([*ONE, "--on", "1TFLOP/s,0"], "peak and bandwidth must be above 0"),
+        ([*ONE, "--on", "1TFLOP/s"], "needs a peak and a bandwidth, such as 1TFLOP/s,100GB/s"),
+        ([*ONE, "--on", "1e300,1"], r"must be above 0 and below 1e\+30"),
+        (["--flop", "1e100", "--bytes", "1", "--precision", "fp64", "--on", "nvidia-h100-sxm"],
+         r"--flop: expected a number below 1e\+30, found 1e\+100"),
+        (["--flop", "1", "--bytes", "1e100", "--precision", "fp64", "--on", "nvidia-h100-sxm"],
+         r"--bytes: expected a number below 1e\+30"),
+        (["--flop", "1e-300", "--bytes", "1e300", "--precision", "fp64", "--on", "nvidia-h100-sxm"],
+         "--flop: expected a number above 1e-30"),
+        (["--flop", "nan", "--bytes", "1", "--precision", "fp64", "--on", "nvidia-h100-sxm"],
+         "must be a finite number"),
         ([*ONE, "--on", "1TFLOP/s,fast"], "bandwidth: expected an amount such as"),
         ([*ONE, "--level", "L3", "--on", "nvidia-h100-sxm"], "no memory roof of L3; it has: DRAM"),
         ([*ONE, "--latency", "soon", "--on", "nvidia-h100-sxm"], "--latency: expected"),
@@ -225,3 +240,29 @@ def test_the_process_ends_with_2_and_no_traceback() -> None:
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: none.toml: there is no such file")
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("flop", "traffic"), [("9e29", "1e-29"), ("1e-29", "9e29"), ("1e27", "1e27")])
+def test_extreme_computations_have_words_and_fit(flop: str, traffic: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--flop", flop, "--bytes", traffic, "--precision", "fp64", "--on", "nvidia-h100-sxm", "apple-m1-max"])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_a_pipe_as_a_workload_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(InputError, match=r"pipe\.toml: this is no regular file"):
+        main([str(tmp_path / "pipe.toml"), "--on", "nvidia-h100-sxm"])
+
+
+def test_promises_that_are_equal_have_no_spread_to_be_equal_within(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*ONE, "--on", "1TFLOP/s,1TB/s", "1e12,1e12"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "equal to 1e12,1e12." in text
+
+
+def test_measured_beside_promised_is_cautioned(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*ONE, "--on", str(ARCHIVED), "intel-xeon-max-9480"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "streams reach 0.7 to 0.95 of it" in text
+    assert "the bandwidth of its HBM2e is not stated" in text
+    assert len(asked(capsys, *ONE, "--on", str(ARCHIVED), "intel-xeon-max-9480")["cautions"]) == 4

@@ -22,7 +22,7 @@ from ert.records.journal import recover
 from ert.records.report import report
 from ert.records.store import load
 from ert.roofline.fit import fit
-from ert.roofline.model import Condition, Host, Results
+from ert.roofline.model import Condition, Host, Node, Results
 from tests.machine import TOOLCHAIN, SyntheticMachine, quiet, synthetic_host
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -52,7 +52,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., li
     def install(host: Host | None = None, **planted: Any) -> list[dict[int, int]]:
         arenas: list[dict[int, int]] = []
 
-        def make(sizes: dict[int, int]) -> SyntheticBench:
+        def make(sizes: dict[int, int], pools: object, kinds: object) -> SyntheticBench:
             arenas.append(sizes)
             return SyntheticBench(**planted)
 
@@ -210,6 +210,68 @@ def test_a_memory_limit_too_small_for_python_itself_is_refused(machine: Callable
     with pytest.raises(InputError, match="96 MiB of memory"):
         run()
     assert arenas == []
+
+
+def test_kinds_siblings_and_nodes_are_measured_and_told(
+    machine: Callable[..., list[dict[int, int]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = synthetic_host(4, siblings=2)
+    host = replace(
+        host,
+        cpus=tuple(replace(cpu, kind="P" if cpu.core < 2 else "E", node=cpu.core % 2) for cpu in host.cpus),
+        kinds=("P", "E"),
+        nodes=(Node(0, (0, 2, 4, 6), 8 << 30), Node(1, (1, 3, 5, 7), 8 << 30)),
+    )
+    machine(host)
+    assert sweep.main(["--quick", "--precisions", "fp64"]) == door.FINE
+    said = capsys.readouterr().out
+    assert "Teams side by side" in said
+    assert "Bandwidth between NUMA nodes" in said
+    assert "then the roofs of" in said
+    assert all(len(line) <= 80 for line in said.splitlines() if "results" not in line)
+    results = only_result()
+    assert {m.case.team.name for m in results.measurements} >= {
+        "one", "all", "one E", "all P", "all E", "SMT", "node 0, memory 1", "node 1, memory 1",
+    }  # fmt: skip
+    assert dict(results.settings)["binding"] == "spread"
+    assert any("fast cores wait for slow ones" in note for note in results.notes)
+    assert any(path.name.endswith(".numa.png") for path in Path("results").glob("*/*"))
+    # Kernels run on one thread a core of the whole machine, as on any other.
+    kernels = {kernel.name for kernel in results.kernels}
+    assert {m.case.team.name for m in results.measurements if m.case.probe in kernels} == {"all"}
+    assert sorted(entry.rate.best for entry in fit(results).numa) == pytest.approx([2 * 20e9] * 4)
+
+
+def test_threads_that_are_named_are_all_that_is_measured(machine: Callable[..., object]) -> None:
+    machine(synthetic_host(4, siblings=2))
+    run("--threads", "1,2", "--bind", "close", "--precisions", "fp64")
+    teams = {m.case.team.name: m.case.team.cpus for m in only_result().measurements}
+    assert teams["2"] == (1, 2)
+    assert "SMT" not in teams
+
+
+def test_a_sweep_from_before_there_was_a_choice_goes_on_in_its_order(machine: Callable[..., object]) -> None:
+    machine(synthetic_host(4), on_run=interrupt_at(500))
+    with pytest.raises(KeyboardInterrupt):
+        run("--threads", "1,all")
+    (path,) = Path("results").glob("*/*.json")
+    document = json.loads(path.read_text())
+    del document["settings"]["binding"]
+    for team in document["teams"]:
+        team["cpus"] = sorted({1: 0, 2: 1, 3: 2, 0: 3}[cpu] for cpu in team["cpus"])
+    path.write_text(json.dumps(document))
+    machine(synthetic_host(4))
+    assert sweep.main(["--no-plot", "--resume", str(path)]) == door.FINE
+    (complete,) = (result for result in map(load, Path("results").glob("*/*.json")) if result.complete)
+    assert {m.case.team.cpus[0] for m in complete.measurements} == {0}
+
+
+def test_too_little_memory_for_an_extra_team_is_told(machine: Callable[..., object]) -> None:
+    machine(replace(synthetic_host(2, siblings=2), memory_limit=512 * MIB))
+    run("--max-memory", "64MiB")
+    results = only_result()
+    assert "SMT" not in {m.case.team.name for m in results.measurements}
+    assert any("little memory" in note and "roofs with 4 threads on 2 cores (SMT)" in note for note in results.notes)
 
 
 def test_a_quota_below_the_threads_is_explained(machine: Callable[..., object]) -> None:

@@ -10,13 +10,18 @@ from pathlib import Path
 
 import pytest
 
+import machines as shipped
 from ert.door import BAD_INPUT, CHECK_FAILED, FINE
 from ert.errors import InputError
+from ert.records import machines
 from ert.records.store import load, to_document
 from ert.validate import main
 
+MACHINES = Path(shipped.__file__).parent
+"""As installed, which is not the checkout when the wheel is tested."""
+
 ROOT = Path(__file__).parents[1]
-GUEST = next((ROOT / "results" / "amd-epyc-2c").glob("*.json"))
+GUEST = min((ROOT / "results" / "amd-epyc-2c").glob("*.json"))
 ARCHIVED = ROOT / "tests" / "data" / "results-v1.json"
 GOOD = 'kind = "core"\ntitle = "X"\n[recognition]\nnames = ["X"]\nsource = ["p"]\n'
 
@@ -37,11 +42,50 @@ def test_a_missed_promise_ends_with_1(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_file_can_be_the_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "mine.toml").write_text((ROOT / "machines" / "cpus" / "amd-epyc-9654.toml").read_text())
+    (tmp_path / "mine.toml").write_text((MACHINES / "cpus" / "amd-epyc-9654.toml").read_text())
     assert main([str(GUEST), "--machine", str(tmp_path / "mine.toml")]) == FINE
     text = capsys.readouterr().out
-    assert "(sheet mine)" in text
+    assert f"(sheet {tmp_path / 'mine.toml'})" in " ".join(text.split())
     assert "This process uses 2 of 96 cores" in " ".join(text.split())
+
+
+def test_a_sheet_of_another_core_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(GUEST), "--machine", "golden-cove"])
+    text = capsys.readouterr().out
+    assert text.startswith("The result's CPUID is that of AMD Zen 4 and Zen 4c, the sheet's core is Intel")
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_no_sheet_is_wider_than_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in machines.names():
+        assert main(["--sheet", name]) == FINE
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_a_sheet_that_contradicts_itself_is_not_used(tmp_path: Path) -> None:
+    text = (MACHINES / "cpus" / "amd-epyc-7742.toml").read_text()
+    (tmp_path / "x.toml").write_text(text.replace("channels = 8", "channels = 6"))
+    with pytest.raises(InputError, match=r"x\.toml: its figures contradict each other: memory, computed 154 GB/s"):
+        main([str(GUEST), "--machine", str(tmp_path / "x.toml")])
+
+
+def test_a_terminal_without_utf8_gets_plain_letters() -> None:
+    code = "import sys\nfrom ert.door import run\nrun(lambda arguments: print('3 \u00b5s \u2603') or 0)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=60, env={"PYTHONIOENCODING": "ascii"}, cwd=ROOT
+    )
+    assert (ended.returncode, ended.stdout) == (0, b"3 us ?\n")
+
+
+def test_an_interruption_while_it_starts_shows_no_traceback() -> None:
+    # As `python -m` does: the package is imported while the program is still called "-m".
+    code = (
+        "import sys\nsys.argv = ['-m']\nimport ert\nimport signal\nassert signal.getsignal(2) is signal.SIG_DFL\n"
+        "from ert.door import run\n"
+        "run(lambda arguments: print(signal.getsignal(2) is signal.SIG_DFL) or 0)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=ROOT)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "False\n", "")
 
 
 def test_json_is_documented_and_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +112,7 @@ def test_an_old_result_can_be_validated(capsys: pytest.CaptureFixture[str]) -> N
 def test_sheets_are_checked_alone_and_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--sheet", "nvidia-grace"]) == FINE
     assert "a valid sheet of the CPU NVIDIA Grace" in capsys.readouterr().out
-    assert main(["--sheet", str(ROOT / "machines" / "events.toml")]) == FINE
+    assert main(["--sheet", str(MACHINES / "events.toml")]) == FINE
     assert capsys.readouterr().out.endswith("events.toml: valid, 16 entries\n")
     (tmp_path / "x.toml").write_text(GOOD)
     assert main(["--sheet", str(tmp_path / "x.toml")]) == FINE
@@ -77,7 +121,7 @@ def test_sheets_are_checked_alone_and_listed(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_sheet_that_contradicts_what_is_published_ends_with_1(tmp_path: Path) -> None:
-    text = (ROOT / "machines" / "cpus" / "amd-epyc-7742.toml").read_text()
+    text = (MACHINES / "cpus" / "amd-epyc-7742.toml").read_text()
     (tmp_path / "x.toml").write_text(text.replace("channels = 8", "channels = 6"))
     assert main(["--sheet", str(tmp_path / "x.toml")]) == CHECK_FAILED
 
@@ -112,8 +156,8 @@ def test_a_result_without_a_roof_is_an_error(tmp_path: Path) -> None:
         (["--list", "--sheet", "x"], "not allowed with"),
         (["--list", "--json"], "--json needs a RESULT"),
         (["--sheet", "x", "--machine", "y"], "--machine needs a RESULT"),
-        ([str(GUEST), "--tolerance", "5 %"], "'5 %' is no part of 1, such as 0.05 for 5 %"),
-        ([str(GUEST), "--tolerance", "nan"], "'nan' is no part of 1"),
+        ([str(GUEST), "--tolerance", "5 %"], "'5 %' is no fraction from 0 to below 1, such as 0.05 for 5 %"),
+        ([str(GUEST), "--tolerance", "nan"], "'nan' is no fraction"),
     ],
 )
 def test_bad_options_end_with_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,11 @@ import numba
 from llvmlite import binding
 
 from ert.measure.applications import Applications
+from ert.measure.lending import Lender
 from ert.measure.noise import disturbances
+from ert.measure.plan import Pool
 from ert.measure.sampling import Timing
+from ert.measure.shares import PASSES_SHARED, Shares
 from ert.measure.signals import signals_held
 from ert.roofline.model import Case, Code, CodeStatus, Toolchain, Work
 from microbench import assembly, catalog, confirm, isa
@@ -51,13 +54,13 @@ class _Built:
 
 @dataclass(slots=True)
 class _Open:
-    """The case whose data lie in memory, and the trips made since."""
+    """The case whose data lie in memory, and the trips that each thread made since."""
 
     case: Case
     built: _Built
     length: int
     trips_a_pass: int
-    trips: int = 0
+    trips: dict[int, int]
 
 
 class Bench:
@@ -67,9 +70,16 @@ class Bench:
     ----------
     arenas : mapping of int to int
         Every logical CPU that any case will use, and the bytes of memory of its thread.
+    pools : mapping of int to Pool, optional
+        Memory on each NUMA node that a team may name, beside that.
+    kinds : mapping of int to str, optional
+        Kind of core of each CPU. Threads of a team of several kinds share its work by their speed: with equal parts the
+        fast ones would wait for the slow.
     """
 
-    def __init__(self, arenas: Mapping[int, int]) -> None:
+    def __init__(
+        self, arenas: Mapping[int, int], pools: Mapping[int, Pool] | None = None, kinds: Mapping[int, str] | None = None
+    ) -> None:
         found, _ = confirm.host()
         self._family = found.family
         self.registers, self.fma = found.registers, found.fma
@@ -78,6 +88,8 @@ class Bench:
         self._open: _Open | None = None
         self._arenas = dict(arenas)
         self._threads = Threads(arenas)
+        self._shares = Shares(kinds or {})
+        self._lender = Lender(self._threads, pools or {})
         self._applications = Applications(self._threads, self.registers, self._family, self.fma)
         self._compiling = self._measuring = 0.0
         self.pinned = self._threads.pinned
@@ -99,7 +111,7 @@ class Bench:
             return self._applications.describe(case)
         built = self._build(case)
         loop = built.probe.loop
-        times = self._trips_a_pass(case, built.probe) * case.team.threads
+        times = self._trips_a_pass(case, built.probe) * self._passes(case, built.probe) * case.team.threads
         work = Work(
             flop=loop.flop * times,
             read_bytes=loop.read_bytes * times,
@@ -114,13 +126,23 @@ class Bench:
     def open(self, case: Case) -> None:
         """See :class:`ert.measure.sampling.Instrument`."""
         self._applications.settle()
+        self._lender.settle()
         if is_kernel(case.probe):
             self._open = None
             self._applications.open(case)
             return
         built = self._build(case)
         length = case.working_set // built.probe.arrays if built.probe.arrays else 0
-        self._open = _Open(case, built, length, self._trips_a_pass(case, built.probe))
+        if case.team.memory_node is None and case.mix and built.probe.arrays:
+            # Curves go further than was planned where they turn out to end in a cache.
+            wanted = catalog.arena_bytes(case.mix, case.working_set)
+            if any(self._arenas[cpu] < wanted for cpu in case.team.cpus):
+                self._threads.each(case.team.cpus, lambda worker: worker.reserve(wanted))
+                self._arenas.update({cpu: max(self._arenas[cpu], wanted) for cpu in case.team.cpus})
+        trips = dict.fromkeys(case.team.cpus, 0)
+        self._open = _Open(case, built, length, self._trips_a_pass(case, built.probe), trips)
+        if case.team.memory_node is not None:
+            self._lender.lend(case.team, catalog.arena_bytes(case.mix, case.working_set))
         self._threads.each(case.team.cpus, lambda worker: built.probe.prepare(worker, length))
 
     def run(self, case: Case, passes: int) -> Timing:
@@ -130,13 +152,15 @@ class Bench:
         state = self._state(case)
         if case.probe == "overhead" and (until := dict(case.parameters)["until"]) != "barrier":
             return self._start(state, passes, str(until))
-        trips = passes * state.trips_a_pass
-        warm = self._warm(state, trips)
+        trips = self._trips(state, passes)
+        warm = self._warm(state, min(trips.values()))
         began = time.perf_counter()
         with disturbances(case.team.cpus) as seen:
             timing = self._threads.run(case.team.cpus, state.built.machinecode.address, warm, trips)
         self._measuring += time.perf_counter() - began
-        state.trips += warm + trips
+        for cpu in case.team.cpus:
+            state.trips[cpu] += warm + trips[cpu]
+        self._shares.note(case, trips, timing.thread_seconds)
         return Timing(
             timing.seconds,
             timing.thread_seconds,
@@ -156,7 +180,8 @@ class Bench:
                 timing = self._threads.run(cpus, address, 0, 1, clock=False)
                 taken += (timing.first_start_ns - called) * 1e-9 + (timing.seconds if until == "last end" else 0.0)
         self._measuring += taken
-        state.trips += passes
+        for cpu in cpus:
+            state.trips[cpu] += passes
         return Timing(taken, steal_seconds=seen.steal_seconds, context_switches=seen.context_switches)
 
     def check(self, case: Case) -> str:
@@ -164,24 +189,29 @@ class Bench:
         if is_kernel(case.probe):
             return self._applications.check(case)
         state = self._state(case)
-        if not state.trips:
+        if not any(state.trips.values()):
             return ""
 
         def job(worker: Worker) -> str:
-            return state.built.probe.check(worker, state.length, state.trips)
+            assert worker.cpu is not None, "threads of a team have a CPU"
+            return state.built.probe.check(worker, state.length, state.trips[worker.cpu])
 
         verdicts = self._threads.each(case.team.cpus, job)
-        return next((f"wrong result on CPU {cpu}: {text}" for cpu, text in verdicts.items() if text), "")
+        wrong = next((f"wrong result on CPU {cpu}: {text}" for cpu, text in verdicts.items() if text), "")
+        return wrong or (self._lender.misplaced(case.team) if case.team.memory_node is not None else "")
 
     def notes(self) -> tuple[str, ...]:
         """Return what the memory that was measured on turned out to be, as far as it matters."""
         cpus = list(self._arenas)
+        self._lender.settle()
         known = [part for part in self._threads.each(cpus, lambda worker: worker.arena.backing()).values() if part]
-        return huge_page_note(sum(resident for resident, _ in known), sum(huge for _, huge in known))
+        pages = huge_page_note(sum(resident for resident, _ in known), sum(huge for _, huge in known))
+        return (*pages, *self._lender.notes())
 
     def close(self) -> None:
         """Call the threads back and give their memory back."""
         self._threads.close()
+        self._lender.close()
 
     def __enter__(self) -> Bench:
         return self
@@ -204,11 +234,20 @@ class Bench:
         covers = state.built.probe.loop.covers
         if state.case.working_set <= WARM_BYTES:
             return -(-state.length // covers) if covers else state.trips_a_pass
-        if state.trips:
+        if any(state.trips.values()):
             return 0
         # Going over all lines of a large set at random takes long, and laying the data has left the caches as they
         # should be.
         return 1 if covers else state.trips_a_pass
+
+    def _passes(self, case: Case, probe: Probe) -> int:
+        """Return how many passes of each thread, on average, make one of the case."""
+        return PASSES_SHARED if self._shares.uneven(case) and probe.arrays and not probe.loop.covers else 1
+
+    def _trips(self, state: _Open, passes: int) -> dict[int, int]:
+        """Return the trips of each thread."""
+        each = passes * self._passes(state.case, state.built.probe)
+        return {cpu: part * state.trips_a_pass for cpu, part in self._shares.of(state.case, each).items()}
 
     def _trips_a_pass(self, case: Case, probe: Probe) -> int:
         # A loop that says what a trip covers goes on from call to call, so that a pass need not be the whole set.
@@ -237,7 +276,7 @@ def _probe(case: Case) -> Probe:
     match case.probe:
         case "compute":
             return compute.build(case.precision, case.instructions, case.vector_bits, case.accumulators)
-        case "memory" | "scaling":
+        case "memory" | "scaling" | "numa":
             return memory.build(case.mix, case.vector_bits)
         case "intensity":
             return intensity.build(case.precision, case.multiply_adds, case.vector_bits, case.accumulators)

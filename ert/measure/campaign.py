@@ -1,45 +1,28 @@
-"""The sweep itself: pre-passes that make the choices, then rounds over all cases. Works on any instrument."""
+"""The sweep itself: the choices, then rounds over all cases. Works on any instrument."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from ert.measure import irregular, kernels, plan
+from ert.measure.choices import Choices, Chosen, Widths
 from ert.measure.plan import NEAR_PEAK, Settings
-from ert.measure.sampling import Instrument, Visit, visit
-from ert.measure.visits import Listener, Recorder, Visits, describe
-from ert.roofline.caches import cache_capacities
+from ert.measure.sampling import Instrument, Visit
+from ert.measure.teams import Teams, kinds_of, node_of
+from ert.measure.visits import Listener, Recorder, Visits
+from ert.roofline import quantities
+from ert.roofline.caches import BEYOND_CACHE, cache_capacities, cache_share
 from ert.roofline.fit import curve_measurements, fit, rates
 from ert.roofline.levels import find_plateaus
-from ert.roofline.model import Case, Condition, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
+from ert.roofline.model import MEMORY, Case, Condition, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
 
-PREPASS = Visit(samples=1, target=2e-3)
-"""A choice needs no more than to be seldom wrong by much: short samples, several times in turn."""
-
-
-CHOICE_BYTES = 16 << 10
-"""Working set at which the width of the bandwidth curve is chosen: inside the L1 of every core."""
+STILL_CACHED = 1.25
+"""Rate of a thread among others on what should be memory, over that of a single thread on it, from which it is not
+memory: alone, a thread has all of its bandwidth to itself."""
 
 CURVE_ROUNDS = 2
 """Rounds of the bandwidth curve before the levels are looked for in it, so that no single slow spell decides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What the pre-passes found for one sweep.
-
-    Attributes
-    ----------
-    accumulators : mapping of int to int
-        Chains by vector width.
-    load_bits : int
-        Width of the bandwidth curve.
-    """
-
-    accumulators: Mapping[int, int]
-    load_bits: int
 
 
 class Campaign:
@@ -51,10 +34,10 @@ class Campaign:
         What measures.
     host, toolchain
         Stored with the result; the host's caches are the prior of the fit.
-    teams : sequence of Team
-        Who measures.
+    teams : Teams
+        Who measures what.
     largest : mapping of Team to int
-        Largest working set of one thread of each team, in bytes.
+        Largest working set of one thread of each team, in bytes; of a pair of NUMA nodes, the one in memory.
     settings : Settings
         What to measure.
     registers, fma
@@ -83,6 +66,8 @@ class Campaign:
         Which application kernels; without it, none.
     kernel_memory : int
         Bytes that the data of one kernel may take.
+    room : mapping of Team to int, optional
+        Working set of one thread that memory allows, in bytes, where a curve turns out to end inside the caches.
     """
 
     def __init__(
@@ -90,7 +75,7 @@ class Campaign:
         instrument: Instrument,
         host: Host,
         toolchain: Toolchain,
-        teams: Sequence[Team],
+        teams: Teams,
         largest: Mapping[Team, int],
         settings: Settings,
         *,
@@ -109,10 +94,13 @@ class Campaign:
         scaling: Mapping[Team, int] | None = None,
         wish: kernels.Wish | None = None,
         kernel_memory: int = 0,
+        room: Mapping[Team, int] | None = None,
     ) -> None:
         self._instrument, self._elapsed = instrument, elapsed
         self._host, self._toolchain = host, toolchain
-        self._teams, self._largest, self._settings = tuple(teams), largest, settings
+        self._teams, self._extra, self._pairs = teams.usual, teams.extra, teams.pairs
+        self._largest, self._settings = dict(largest), settings
+        self._room = dict(room or {})
         self._registers, self._fma = registers, fma
         self._started = started
         self._effort = plan.effort(settings.effort)
@@ -128,6 +116,10 @@ class Campaign:
         self._sparse = irregular.EFFORTS[settings.effort]
         self._wish, self._kernel_memory = wish, kernel_memory
         self._of_kernels = kernels.EFFORTS[settings.effort]
+        self._choices = Choices(
+            instrument, self._visits, host, self._effort, elapsed, vector_bits=toolchain.vector_bits or (64,),
+            precisions={name: self._widths[name] for name in self._ordinary}, registers=registers, fma=fma,
+        )  # fmt: skip
         self._later: Sequence[Case] = ()
         self._beside: kernels.Beside = {}
 
@@ -167,39 +159,122 @@ class Campaign:
 
     def _first_round(self) -> Iterator[Sequence[Case]]:
         """Make the choices and visit every case once, so that an early stop leaves complete roofs."""
-        chosen = self._choose_compute()
-        for team in self._teams:
-            yield self._round(
-                0, plan.compute_cases(team, self._widths, chosen.accumulators, self._registers, self._fma)
-            )
+        by_kind = {kind: self._choices.compute(leader) for kind, leader in self._leaders().items()}
+        # Where kinds of core work together, the code of the fast one is that of all.
+        chosen = by_kind[self._kind(self._teams[0])]
         levels: dict[Team, dict[str, int]] = {}
-        curves = {
-            team: plan.curve_cases(
-                team, plan.curve_sizes(self._largest[team], self._effort.points_per_octave), chosen.load_bits
-            )
-            for team in self._teams
-        }
-        for number in range(min(CURVE_ROUNDS, self._effort.rounds)):
-            for cases in curves.values():
-                self._round(number, cases)
-        yield from curves.values()
-        for team in self._teams:
-            levels[team] = plan.level_working_sets(
-                self._plateaus(team), cache_capacities(self._host, team.cpus), self._largest[team]
-            )
-        widths = self._choose_widths(levels)
-        for team in self._teams:
-            for level, size in levels[team].items():
-                mixes = plan.mixes_of(level, self._fma)
-                yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
+        yield from self._roofs(self._teams, by_kind, levels)
+        widths = self._choices.widths(self._teams[0], levels[self._teams[0]])
         yield from self._ceilings(chosen)
+        yield from self._roofs(self._extra, by_kind, levels)
         yield from self._irregular(levels, widths)
+        yield from self._nodes(by_kind)
         if self._fma:
             yield from self._intensities(chosen, levels, widths)
         yield from self._kernels(levels, widths)
 
+    def _roofs(
+        self, teams: Sequence[Team], by_kind: Mapping[str, Chosen], levels: dict[Team, dict[str, int]]
+    ) -> Iterator[Sequence[Case]]:
+        """Visit what makes the roofs of some teams: arithmetic, bandwidth curves, mixes; fill in their levels."""
+        for team in teams:
+            chains = by_kind[self._kind(team)].accumulators
+            for kind in kinds_of(self._host, team):
+                chains = {bits: max(number, by_kind[kind].accumulators[bits]) for bits, number in chains.items()}
+            yield self._round(0, plan.compute_cases(team, self._widths, chains, self._registers, self._fma))
+        curves = {}
+        for team in teams:
+            points = plan.EXTRA_POINTS if team in self._extra else self._effort.points_per_octave
+            sizes = plan.curve_sizes(self._largest[team], points)
+            curves[team] = plan.curve_cases(team, sizes, by_kind[self._kind(team)].load_bits)
+        for number in range(min(CURVE_ROUNDS, self._effort.rounds)):
+            for cases in curves.values():
+                self._round(number, cases)
+        yield from curves.values()
+        for team in teams:
+            yield from self._beyond(team, by_kind[self._kind(team)].load_bits)
+            levels[team] = self._level_working_sets(team)
+        for team in teams:
+            self._choices.widths(team, levels[team])
+        for team in teams:
+            widths = self._choices.widths(team, levels[team])
+            for level, size in levels[team].items():
+                mixes = plan.mixes_of(level, self._fma)
+                yield self._round(0, [plan.memory_case(team, level, mix, size, widths[level, mix]) for mix in mixes])
+
+    def _beyond(self, team: Team, bits: int) -> Iterator[Sequence[Case]]:
+        """Go on with the curve of a team where it cannot have reached memory: the declared caches are too small."""
+        while self._in_cache(team):
+            largest = min(BEYOND_CACHE * self._largest[team], self._room.get(team, 0))
+            sizes = plan.curve_sizes(largest, plan.EXTRA_POINTS)
+            cases = plan.curve_cases(team, [size for size in sizes if size > self._largest[team]], bits)
+            if not cases:
+                return
+            self._largest[team] = cases[-1].working_set
+            for number in range(min(CURVE_ROUNDS, self._effort.rounds)):
+                self._round(number, cases)
+            yield cases
+
+    def _in_cache(self, team: Team) -> bool:
+        """Whether the curve of a team ends inside a cache.
+
+        Two things must come together, since a slow spell can do each: it shows fewer levels than that of a single
+        thread of this kind, and on what it shows as memory each thread is faster than that one on its own.
+        """
+        single = next((one for one in self._teams if one.threads == 1 and self._kind(one) == self._kind(team)), team)
+        alone, together = self._plateaus(single), self._plateaus(team)
+        if not together or len(together) >= len(alone) or {alone[-1].name, together[-1].name} != {MEMORY}:
+            return False
+        return together[-1].value / team.threads > STILL_CACHED * alone[-1].value
+
+    def _level_working_sets(self, team: Team) -> dict[str, int]:
+        """Return the working sets that stand for the levels of a team, and note what no working set stands for."""
+        shares = cache_share(self._host, team.cpus)
+        uneven = {share.level: share.largest for share in shares if share.largest > share.per_thread}
+        plateaus = self._plateaus(team)
+        found = plan.level_working_sets(
+            plateaus, [(share.level, share.per_thread) for share in shares], self._largest[team], uneven
+        )
+        lost = [plateau.name for plateau in plateaus if plateau.name not in found]
+        if MEMORY in found and self._in_cache(team):
+            del found[MEMORY]
+            self._note(
+                f"{team.label}: at {quantities.size(self._largest[team])} a thread, the most that may be used, each is "
+                "faster than a single thread on memory. The caches are larger than declared: memory was not reached."
+            )
+        if uneven and lost:
+            self._note(
+                f"{team.label}: threads have unequal parts of the caches, and no working set lies in "
+                f"{', '.join(lost)} for all of them; that has no roof of these threads together."
+            )
+        return found
+
+    def _note(self, text: str) -> None:
+        self._notes = tuple(dict.fromkeys((*self._notes, text)))
+
+    def _nodes(self, by_kind: Mapping[str, Chosen]) -> Iterator[Sequence[Case]]:
+        """Visit the pairs of NUMA nodes: what the cores of each get from the memory of each."""
+        for team in self._pairs:
+            usual = self._choices.widths(team, {})
+            bits = usual.get((MEMORY, "load"), by_kind[self._kind(team)].load_bits)
+            yield self._round(0, [irregular.node_case(team, node_of(self._host, team), self._largest[team], bits)])
+
+    def _kind(self, team: Team) -> str:
+        """Return the kind of core of a team's leader."""
+        return kinds_of(self._host, team)[0]
+
+    def _leaders(self) -> dict[str, Team]:
+        """Return a single thread of each kind of core that measures."""
+        teams = (*self._teams, *self._extra, *self._pairs)
+        kind = {cpu.id: cpu.kind for cpu in self._host.cpus}
+        found: dict[str, Team] = {}
+        for team in teams:
+            for cpu in team.cpus:
+                found.setdefault(kind.get(cpu, ""), Team("one", (cpu,), 1))
+        return found
+
     def _intensities(
-        self, chosen: Chosen, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
+        self, chosen: Chosen, levels: Mapping[Team, Mapping[str, int]], widths: Widths
     ) -> Iterator[Sequence[Case]]:
         for team in self._teams:
             for precision in self._ordinary:
@@ -212,9 +287,7 @@ class Campaign:
                         ),
                     )
 
-    def _kernels(
-        self, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
-    ) -> Iterator[Sequence[Case]]:
+    def _kernels(self, levels: Mapping[Team, Mapping[str, int]], widths: Widths) -> Iterator[Sequence[Case]]:
         """Application kernels: an ordinary sweep runs a few of each family with the largest team, in its rounds."""
         if self._wish is None:
             return
@@ -242,9 +315,7 @@ class Campaign:
         for group in kernels.in_order(chosen):
             yield self._round(0, group)
 
-    def _irregular(
-        self, levels: Mapping[Team, Mapping[str, int]], widths: Mapping[tuple[str, str], int]
-    ) -> Iterator[Sequence[Case]]:
+    def _irregular(self, levels: Mapping[Team, Mapping[str, int]], widths: Widths) -> Iterator[Sequence[Case]]:
         """Latency, concurrency, irregular access, scaling and overhead; in groups that lay their data once."""
         least, most = (choose(self._teams, key=lambda team: team.threads) for choose in (min, max))
         one = irregular.leader(least)
@@ -286,45 +357,7 @@ class Campaign:
                     for team in self._teams:
                         yield self._round(0, plan.mix_cases(team, precision, width, number, self._registers))
 
-    # ----------------------------------------------------------------------------------------- the choices
-
-    def _choose_compute(self) -> Chosen:
-        team = self._teams[0]
-        leader = replace(team, name="one", cpus=team.cpus[:1], cores=1)
-        accumulators: dict[int, int] = {}
-        for precision in self._ordinary:
-            usual = plan.instruction_of(precision, self._fma)
-            candidates = plan.chain_candidates(leader, precision, self._widths[precision], self._registers, self._fma)
-            for bits, cases in candidates.items():
-                # Ceilings of few chains are no choice that was made.
-                known = [
-                    m.case.accumulators
-                    for m in self._earlier.values()
-                    if m.case.probe == "compute" and (m.case.instructions, m.case.vector_bits) == (usual, bits)
-                ]
-                if bits not in accumulators:
-                    accumulators[bits] = max(known) if known else self._best(cases).accumulators
-        widths = self._toolchain.vector_bits or (64,)
-        curve = [m.case for m in self._earlier.values() if m.case.probe == "memory" and not m.case.level]
-        if curve:
-            return Chosen(accumulators, curve[0].vector_bits)
-        loads = [plan.curve_cases(leader, [CHOICE_BYTES], bits)[0] for bits in widths]
-        return Chosen(accumulators, self._best(loads).vector_bits)
-
-    def _choose_widths(self, levels: Mapping[Team, Mapping[str, int]]) -> dict[tuple[str, str], int]:
-        """Return the vector width of each level and mix, found with one thread."""
-        widths: dict[tuple[str, str], int] = {}
-        known = {(m.case.level, m.case.mix): m.case.vector_bits for m in self._earlier.values() if m.case.level}
-        for team, sizes in levels.items():
-            leader = replace(team, name="one", cpus=team.cpus[:1], cores=1)
-            for level, size in sizes.items():
-                for mix in plan.mixes_of(level, self._fma):
-                    if (level, mix) in widths:
-                        continue
-                    choices = (self._toolchain.vector_bits or (64,))[-self._effort.widest :]
-                    cases = [plan.memory_case(leader, level, mix, size, bits) for bits in choices]
-                    widths[level, mix] = known.get((level, mix)) or self._best(cases).vector_bits
-        return widths
+    # ------------------------------------------------------------------------------------------------ helpers
 
     def _near_peak(self, precision: str) -> list[int]:
         """Return the widths that reach the peak of a precision, or about."""
@@ -339,28 +372,11 @@ class Campaign:
         near = sorted(bits for bits, peak in peaks.items() if peak >= NEAR_PEAK * best)
         return near or [max(self._widths[precision])]
 
-    def _intensity_bits(self, precision: str, widths: Mapping[tuple[str, str], int]) -> int:
+    def _intensity_bits(self, precision: str, widths: Widths) -> int:
         """Return the width of the intensity sweep: one that reaches the peak, and among those the best at loading."""
         near = self._near_peak(precision)
         favourite = widths.get(("L1", "load"), 0)
         return favourite if favourite in near else max(near)
-
-    def _best(self, cases: Sequence[Case]) -> Case:
-        """Return the case with the fastest sample; nothing of this is stored."""
-        tried = {}
-        for case in cases:
-            self._visits.choosing(describe(case))
-            work, code = self._instrument.describe(case)
-            tried[case] = Measurement(case, work, code)
-        if len(cases) == 1:
-            return cases[0]
-        for turn in range(self._effort.turns):
-            for case in cases:
-                tried[case] = visit(self._instrument, tried[case], turn, PREPASS, self._elapsed)
-        fair = [m for m in tried.values() if m.sound] or [m for m in tried.values() if m.valid]
-        if not fair:
-            return cases[-1]
-        return max(fair, key=lambda m: rates(m, m.work.flop or m.work.program_bytes).best).case
 
     def _plateaus(self, team: Team) -> tuple[Plateau, ...]:
         chosen = curve_measurements(team, self._visits.measured.values())

@@ -118,6 +118,7 @@ def read_host(root: Path = Path("/"), *, affinity: Iterable[int] | None = None) 
         governor=surroundings.read_governor(tree, sorted(usable)),
         turbo=surroundings.read_turbo(tree, sorted(usable)),
         page_size=os.sysconf("SC_PAGE_SIZE") if live else 4096,
+        kinds=kinds.rank_kinds(tree, kind, caches),
     )
     if online.offline:
         notes.append(f"Present but offline: CPUs {format_cpu_list(online.offline)}.")

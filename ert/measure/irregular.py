@@ -10,7 +10,7 @@ from ert.measure.sampling import Visit
 from ert.roofline.model import MEMORY, Case, Host, Team
 from microbench import catalog
 
-PROBES = ("latency", "gather", "stride", "scaling", "overhead")
+PROBES = ("latency", "gather", "stride", "scaling", "numa", "overhead")
 """Probes that are planned here. They are sampled less than the roofs: none of them is a headline of the chart."""
 
 CHAINS = {16: (1, 2, 4, 8, 16), 32: (1, 2, 4, 8, 16, 24, 32)}
@@ -136,32 +136,36 @@ def scaling_teams(host: Host, cpus: Sequence[int], teams: Sequence[Team]) -> tup
 
 
 def affordable(
-    host: Host, scaling: Iterable[Team], largest: Mapping[Team, int], budget: int
+    host: Host, teams: Iterable[Team], largest: Mapping[Team, int], budget: int, what: str
 ) -> tuple[dict[Team, int], tuple[str, ...]]:
-    """Return the scaling teams that the memory budget allows with their largest working sets, and a note on others.
+    """Return the teams that the memory budget allows with their largest working sets, and a note on others.
 
     Parameters
     ----------
-    host, scaling
-        As for :func:`scaling_teams`, and what it returned.
+    host : Host
+        Its caches say how large a working set must be.
+    teams : iterable of Team
+        Beside those that are measured anyhow.
     largest : mapping of Team to int
         Of the teams that are measured anyhow, in bytes of one thread.
     budget : int
         Bytes of all threads.
+    what : str
+        What the teams measure, for the note: ``"bandwidth"``.
     """
     room = max(budget, sum(arena_sizes(largest).values()))
     chosen: dict[Team, int] = {}
     left_out = []
-    for team in scaling:
+    for team in teams:
         wanted = {**chosen, team: largest_working_set(host, team, budget)}
         if sum(arena_sizes({**largest, **wanted}).values()) <= room:
             chosen = wanted
         else:
-            left_out.append(team.threads)
+            left_out.append(team)
     if not left_out:
         return chosen, ()
-    counts = ", ".join(map(str, left_out))
-    return chosen, (f"Bandwidth with {counts} threads was not measured: the memory that may be used is too little",)
+    names = ", ".join(team.label.removesuffix(f" ({team.threads} scaling)") for team in left_out)
+    return chosen, (f"Not measured, since too little memory may be used: {what} with {names}",)
 
 
 def scaling_cases(
@@ -199,7 +203,34 @@ def scaling_cases(
     )
 
 
-def expected(teams: Sequence[Team], sizes: Mapping[Team, Mapping[str, int]], effort: str) -> tuple[float, int]:
+def node_case(team: Team, node: int, working_set: int, bits: int) -> Case:
+    """Return the load bandwidth of the cores of one NUMA node from the memory that their team names.
+
+    Parameters
+    ----------
+    team : Team
+        With the node of its memory.
+    node : int
+        That of its cores.
+    working_set : int
+        Of one thread in bytes, beyond the caches.
+    bits : int
+        Vector width.
+    """
+    return Case(
+        "numa",
+        team,
+        mix="load",
+        vector_bits=bits,
+        working_set=catalog.round_working_set("load", working_set),
+        level=MEMORY,
+        parameters=(("cpu_node", node),),
+    )
+
+
+def expected(
+    teams: Sequence[Team], sizes: Mapping[Team, Mapping[str, int]], effort: str, pairs: Sequence[Team] = ()
+) -> tuple[float, int]:
     """Return roughly how many seconds these cases take, and how many visits.
 
     Parameters
@@ -210,6 +241,8 @@ def expected(teams: Sequence[Team], sizes: Mapping[Team, Mapping[str, int]], eff
         Of each team, levels and the working set expected to stand for each, memory last.
     effort : str
         Name in :data:`EFFORTS`.
+    pairs : sequence of Team
+        The cores of each NUMA node with the memory of each.
     """
     sparse = EFFORTS[effort]
     chains = CHAINS[32]
@@ -220,7 +253,7 @@ def expected(teams: Sequence[Team], sizes: Mapping[Team, Mapping[str, int]], eff
             visits += len(cases) + len(stride_cases(team, level, size, sparse))
             fills += 4.0 * size
     curves = latency_curve_cases(leader(teams[0]), max(sizes[teams[0]].values()), sparse)
-    visits += sum(map(len, curves))
+    visits += sum(map(len, curves)) + len(pairs)
     fills += sum(case.working_set for cases in curves for case in cases)
     seconds = visits * (EXPECTED_VISIT["fixed"] + sparse.visit.samples * 1.5 * sparse.visit.target)
     seconds += fills / EXPECTED_VISIT["lay_bytes_per_s"]

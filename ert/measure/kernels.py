@@ -13,6 +13,7 @@ from ert.measure.sampling import Visit
 from ert.measure.visits import Visits
 from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
 from ert.roofline.model import MEMORY, Case, ComputeRoof, Implementation, Kernel, Limit, Results, Roofline, Team, Work
+from ert.roofline.quantities import size
 from microbench.kernels import matrices, registry
 from microbench.kernels.kernel import NOTHING, PRECISIONS, Problem, Request, Unsuitable
 from microbench.kernels.kernel import Spec as Spec
@@ -29,8 +30,6 @@ LARGEST_SIZE = 1 << 40
 MATRIX = "matrix"
 """The one size that is a name."""
 
-MEBI = 1 << 20
-
 LARGEST_COUNT = 10**16
 """FLOP or bytes of a pass above this are refused: on one core it would take days."""
 
@@ -38,8 +37,8 @@ LARGEST_COUNT = 10**16
 LISTED_BITS, LISTED_REGISTERS = 256, 16
 """The CPU that a listing without a machine is for, where padding or blocks depend on it: one with AVX2."""
 
-EXPECTED_CASE, EXPECTED_VISIT = 0.3, 0.2
-"""Seconds for the code of a case and for a visit, only to say how long it will take."""
+EXPECTED_VISIT = 0.08
+"""Seconds for a visit and its share of making the code, only to say how long a sweep will take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +188,12 @@ def named(names: Iterable[str]) -> tuple[Spec, ...]:
     Raises
     ------
     InputError
-        If there is no such kernel or family; the message suggests the nearest name.
+        If there is no such kernel, family or ladder, or a name is empty; the message suggests the nearest names.
     """
     chosen: set[str] = set()
     for name in names:
+        if not name.strip():
+            raise InputError("a name of a kernel is empty; leave the names out to run every kernel")
         if name == EVERY:
             chosen.update(spec.name for spec in registry.KERNELS)
             continue
@@ -364,12 +365,7 @@ def expected(wanted: Wish | None, teams: int, effort: str) -> tuple[float, int]:
     else:
         number = len(wanted.specs) * len(PRECISIONS) * teams * 2
     visits = number * EFFORTS[effort].rounds
-    return expected_seconds(number, visits), visits
-
-
-def expected_seconds(number: int, visits: int) -> float:
-    """Return roughly how many seconds so many cases take in so many visits."""
-    return number * EXPECTED_CASE + visits * EXPECTED_VISIT
+    return visits * EXPECTED_VISIT, visits
 
 
 def in_order(chosen: Iterable[Case]) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
@@ -437,8 +433,10 @@ def matrix_of(path: Path) -> dict[str, int | str]:
 
 def listed(
     specs: Iterable[Spec], precision: str, given: Mapping[str, int | str], total_bytes: int
-) -> tuple[tuple[Kernel, Case, Work], ...]:
-    """Return kernels with a case each and what it counts, on one thread.
+) -> tuple[tuple[Kernel, Case, Work, Mapping[str, int]], ...]:
+    """Return kernels with a case each, what it counts, on one thread, and what follows from its sizes.
+
+    The last are the values of those names in the formulas that are no sizes: padded lengths, numbers of blocks.
 
     Parameters
     ----------
@@ -465,9 +463,14 @@ def listed(
         )
         try:
             work = work_of(case, LISTED_REGISTERS)
+            numbers = spec.numbers(problem_of(case, LISTED_REGISTERS))
         except Unsuitable as error:
             raise InputError(f"--size: {spec.name} cannot have it: {error}") from None
-        rows.append((stored(spec), case, work))
+        if max(work.flop, work.read_bytes, work.traffic_bytes(MEMORY)) > LARGEST_COUNT:
+            raise InputError(f"--size: {spec.name} cannot have it: a pass would not end in a lifetime")
+        counts = (spec.flop, spec.read, spec.written, spec.allocate, spec.compulsory, spec.traffic or NOTHING)
+        named = set().union(*(formula.names for formula in counts)) - {"s", "t", *spec.sizes}
+        rows.append((stored(spec), case, work, {name: numbers[name] for name in numbers if name in named}))
     return tuple(rows)
 
 
@@ -482,10 +485,10 @@ def _problems(wish: Wish, spec: Spec, precision: str, ground: Ground) -> Iterato
     outermost = list(levels)[-1]
     chosen = _chosen_sizes(spec, wish.sizes)
     wanted = levels if spec.streaming and wish.everything and not chosen else {outermost: levels[outermost]}
-    for level, size in wanted.items():
+    for level, held in wanted.items():
         bits = ground.bits(spec, precision, level)
         request = Request(
-            precision, size * ground.team.threads, ground.team.threads, ground.capacities, bits, ground.registers
+            precision, held * ground.team.threads, ground.team.threads, ground.capacities, bits, ground.registers
         )
         every = [{**spec.fit(request), **chosen}]
         if not chosen:
@@ -509,9 +512,7 @@ def _chosen_sizes(spec: Spec, given: Mapping[str, int | str]) -> dict[str, int |
 def _case(spec: Spec, problem: Problem, ground: Ground, level: str, most_bytes: int) -> Case:
     tally = spec.count(problem)
     if tally.working_set > most_bytes:
-        raise Unsuitable(
-            f"its data take {tally.working_set / MEBI:.0f} MiB of memory, of which {most_bytes / MEBI:.0f} may be used"
-        )
+        raise Unsuitable(f"its data take {size(tally.working_set)} of memory, of which {size(most_bytes)} may be used")
     if max(tally.flop, tally.read, tally.traffic) > LARGEST_COUNT:
         raise Unsuitable(f"a pass of {tally.flop} FLOP and {tally.read} bytes would not end in a lifetime")
     working_set = -(-tally.working_set // problem.threads)

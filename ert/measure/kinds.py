@@ -12,6 +12,9 @@ from ert.roofline.model import Cache
 _PMU_KINDS = (("cpu_core", "P"), ("cpu_atom", "E"), ("cpu_lowpower", "LP-E"))
 """Performance-monitoring units of Intel hybrid processors, one a kind of core, and the vendor's names of the kinds."""
 
+_FASTER = ("LP-E", "E", "M", "P")
+"""Names of kinds that say which is faster than which."""
+
 SAME_CAPACITY = 0.1
 """Capacities (``cpu_capacity``, 1024 for the fastest) that differ by less than this fraction are one kind: cores of one
 kind differ by a few percent where the maker lets the best of them clock higher (718 and 731, 997 and 1024 on one)."""
@@ -33,6 +36,30 @@ def read_kinds(tree: Tree, info: CpuInfo, caches: Collection[Cache], online: Col
         if len(names) == len(online) and len(set(names.values())) > 1:
             return _apart_from_last_cache(names, caches)
     return dict.fromkeys(online, "")
+
+
+def rank_kinds(tree: Tree, names: Mapping[int, str], caches: Collection[Cache]) -> tuple[str, ...]:
+    """Kinds of core, the fastest first; empty where all are alike.
+
+    The scheduler's capacities decide, which follow a benchmark; then the vendor's names, the highest clock, the first
+    two levels of cache.
+    """
+    kinds = sorted(set(names.values()))
+    if len(kinds) < 2:
+        return ()
+    folder = f"{CPU_FOLDER}/cpu"
+    witnesses: tuple[Mapping[int, int], ...] = (
+        {cpu: tree.integer(f"{folder}{cpu}/cpu_capacity") or 0 for cpu in names},
+        {cpu: _FASTER.index(name) + 1 if name in _FASTER else 0 for cpu, name in names.items()},
+        {cpu: tree.integer(f"{folder}{cpu}/cpufreq/cpuinfo_max_freq") or 0 for cpu in names},
+        {cpu: sum(c.size // len(c.cpus) for c in caches if cpu in c.cpus and c.level in ("L1", "L2")) for cpu in names},
+    )
+    best = [
+        {kind: max(found[cpu] for cpu, name in names.items() if name == kind) for kind in kinds} for found in witnesses
+    ]
+    # A witness that is silent on one kind cannot compare it with the others.
+    best = [found for found in best if all(found.values())]
+    return tuple(sorted(kinds, key=lambda kind: [-found[kind] for found in best]))
 
 
 def _by_monitoring_unit(tree: Tree, online: Collection[int]) -> dict[int, str]:

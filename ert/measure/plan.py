@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from ert.errors import InputError
-from ert.measure.host import format_cpu_list, physical_order
+from ert.measure.capacity import MEMORY_FRACTION
+from ert.measure.order import BINDINGS, BY_NUMBER
 from ert.measure.sampling import TARGET_SECONDS
+from ert.measure.teams import USUAL, nodes_with_memory
 from ert.roofline.caches import BEYOND_CACHE, cache_capacities, cache_share
 from ert.roofline.model import MEMORY, Case, Host, Plateau, Team
 from microbench import catalog
@@ -17,8 +19,18 @@ from microbench.catalog import MIXES, MULTIPLY_ADDS, PRECISIONS
 SMALLEST = 4096
 """Bytes at which the bandwidth curve begins."""
 
+THIRD = "L3"
+"""Most machines have so many levels. Where the system declares fewer, or this one without a size, it may hide one."""
+
 UNKNOWN_CACHE = 64 << 20
-"""Bytes assumed for the last cache of one thread where none is declared; larger than most and affordable."""
+"""Bytes assumed for the last cache of one thread where it is not declared; larger than most and affordable."""
+
+UNKNOWN_CACHES = 256 << 20
+"""Bytes assumed for all such of a machine: four times those of the largest such that is known
+(64 cores of RISC-V with 64 MiB), and the gigabyte that a curve then ends at is affordable."""
+
+UNKNOWN_OWN = 4 << 20
+"""Bytes assumed then for the caches of one thread at least; the largest second levels hold 3 MiB."""
 
 BUDGET_STEPS = 1024
 """How finely a memory budget is divided among teams."""
@@ -54,8 +66,14 @@ ALL = "all"
 OUTSIDE = 2
 """A working set this many times a cache is well outside of it, and a half of it well inside."""
 
+ENOUGH = 1 << 60
+"""Bytes of a memory budget that limits nothing."""
+
 COMPUTE_VISITS = 10
 """Compute roofs and ceilings of one precision and team, on average; used with the following."""
+
+ROOF_VISITS = 4
+"""Of these, those of an extra team."""
 
 EXPECTED_VISIT = {"fixed": 1.5e-3, "fill_bytes_per_s": 6e9, "stream_bytes_per_s": 15e9}
 """Rough costs used only to say how long a sweep will take before it has begun."""
@@ -88,6 +106,8 @@ class Effort:
     target : float
         Seconds of a sample. Two of half the length take as long as one, and beside another process far fewer of them
         are interrupted, since a scheduler lets a thread go on for about 3 ms (docs/accuracy.md).
+    most_extra : int
+        Teams beside the usual ones whose roofs an ordinary sweep measures.
     """
 
     name: str
@@ -100,15 +120,38 @@ class Effort:
     turns: int = 3
     widest: int = 3
     target: float = TARGET_SECONDS
+    most_extra: int = 4
 
+
+EXTRA_POINTS = 2
+"""Working sets of the curve of an extra team in each doubling: its levels are near those of a usual one."""
 
 EFFORTS = (
     Effort(
         "quick", 2, (1, 8, 64), rounds=3, samples=2, chains=(1, 4, 8), every_width=False, turns=2, widest=2, target=2e-3
     ),
     Effort("default", 4, MULTIPLY_ADDS, rounds=5, samples=2),
-    Effort("thorough", 8, MULTIPLY_ADDS, rounds=20, samples=3),
+    Effort("thorough", 8, MULTIPLY_ADDS, rounds=20, samples=3, most_extra=1 << 10),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Memory of a NUMA node that threads borrow.
+
+    Attributes
+    ----------
+    keeper : int
+        The CPU whose thread writes it first.
+    size : int
+        Bytes.
+    near : bool
+        Whether that CPU is one of the node, so that first writing places the memory there.
+    """
+
+    keeper: int
+    size: int
+    near: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +163,7 @@ class Settings:
     effort : str
         Name in :data:`EFFORTS`.
     threads : str
-        Comma-separated: ``1``, ``all``, numbers.
+        As :func:`ert.measure.teams.choose` reads it.
     cpus : str
         List of logical CPUs the sweep may use; empty for all that the process may use.
     precisions : str
@@ -131,15 +174,18 @@ class Settings:
         Bytes; 0 for the default.
     kernels : str
         Which application kernels: ``"representative"``, ``"none"`` or ``"all"``.
+    binding : str
+        In which order threads take CPUs: a name in :data:`ert.measure.order.BINDINGS`, or the order of older sweeps.
     """
 
     effort: str = "default"
-    threads: str = "1,all"
+    threads: str = USUAL
     cpus: str = ""
     precisions: str = ALL
     seed: int = 1
     max_memory: int = 0
     kernels: str = "representative"
+    binding: str = next(iter(BINDINGS))
 
     def stored(self) -> tuple[tuple[str, int | float | str], ...]:
         """Return the settings as they are stored with a result."""
@@ -159,6 +205,8 @@ class Settings:
                 max_memory=int(have["max_memory"]),
                 # Sweeps from before there were kernels.
                 kernels=str(have.get("kernels", "none")),
+                # And from before there was a choice.
+                binding=str(have.get("binding", BY_NUMBER)),
             )
         except (KeyError, ValueError) as error:
             raise InputError(f"the result does not say with which settings it was made: {error}") from None
@@ -189,76 +237,40 @@ def precisions(text: str) -> tuple[str, ...]:
     return names
 
 
-def usable_cpus(host: Host, chosen: Sequence[int]) -> tuple[int, ...]:
-    """Return the CPUs to measure on, physical cores before SMT siblings.
-
-    Raises
-    ------
-    InputError
-        If a chosen CPU is not one that this process may use.
-    """
-    order = physical_order(host)
-    if not chosen:
-        return order
-    missing = sorted(set(chosen) - set(order))
-    if missing:
-        raise InputError(
-            f"--cpus: CPU {format_cpu_list(missing)} cannot be used by this process; "
-            f"usable: {format_cpu_list(sorted(order))}"
-        )
-    return tuple(cpu for cpu in order if cpu in set(chosen))
-
-
-def teams(host: Host, cpus: Sequence[int], threads: str) -> tuple[Team, ...]:
-    """Return the teams that ``--threads`` asks for, without repetition.
-
-    Parameters
-    ----------
-    host : Host
-        Tells which CPUs share a core.
-    cpus : sequence of int
-        CPUs to measure on, physical cores before siblings.
-    threads : str
-        ``"1,all,8"``: ``all`` is one thread on every physical core.
-
-    Raises
-    ------
-    InputError
-        If a number is not one, or more than there are CPUs.
-    """
-    core_of = {cpu.id: cpu.core for cpu in host.cpus}
-    cores = len({core_of[cpu] for cpu in cpus})
-    numbers: dict[int, str] = {}
-    for part in (part.strip() for part in threads.split(",")):
-        if part == "all":
-            numbers.setdefault(cores, "one" if cores == 1 else "all")
-            continue
-        if not part.isdecimal() or int(part) < 1:
-            raise InputError(f"--threads: {part!r} is neither a number above 0 nor 'all'")
-        if int(part) > len(cpus):
-            raise InputError(f"--threads: {part} threads do not fit the {len(cpus)} CPUs that can be used")
-        numbers.setdefault(int(part), "one" if int(part) == 1 else "all" if int(part) == cores else f"{int(part)}")
-    return tuple(
-        Team(name, tuple(cpus[:number]), len({core_of[cpu] for cpu in cpus[:number]}))
-        for number, name in numbers.items()
-    )
-
-
 # ------------------------------------------------------------------------------------------- working sets
 
 
 def largest_working_set(host: Host, team: Team, budget: int) -> int:
     """Return where a team's curve ends, in bytes of one thread.
 
-    Four times the last cache that the team touches, as far as the memory budget goes (a tenth of it is left to
-    alignment and gaps).
+    Four times the largest part of any cache that one of the threads has, so that each instance that is touched is
+    exceeded by the threads that touch it, as far as the memory goes (:func:`room_for`).
     """
     shares = cache_share(host, team.cpus)
-    last = shares[-1].total if shares else UNKNOWN_CACHE * team.threads
-    # A thread must also leave its private caches behind when the shared one is small.
-    private = max((share.per_thread for share in shares), default=0)
-    wanted = max(BEYOND_CACHE * last / team.threads, BEYOND_CACHE * private, 16 * SMALLEST)
-    return catalog.round_working_set("load", int(min(wanted, 0.9 * budget / team.threads)))
+    largest = max((share.largest for share in shares), default=0)
+    if not any(share.level >= THIRD for share in shares):
+        largest = max(largest, UNKNOWN_OWN, min(UNKNOWN_CACHE, UNKNOWN_CACHES // team.threads))
+    wanted = max(BEYOND_CACHE * largest, 16 * SMALLEST)
+    return catalog.round_working_set("load", min(wanted, room_for(host, team, budget)))
+
+
+def room_for(host: Host, team: Team, budget: int) -> int:
+    """Return the largest working set of one thread that memory allows, in bytes.
+
+    A tenth of the budget is left to alignment and gaps, and of a NUMA node the threads that live there take
+    :data:`ert.measure.capacity.MEMORY_FRACTION`.
+    """
+    return int(min(0.9 * budget / team.threads, _room_on_nodes(host, team)))
+
+
+def _room_on_nodes(host: Host, team: Team) -> float:
+    """Return what each thread may take of the memory of its NUMA node, in the most crowded case."""
+    node_of = {cpu.id: cpu.node for cpu in host.cpus}
+    used = [node_of.get(cpu) if team.memory_node is None else team.memory_node for cpu in team.cpus]
+    return min(
+        (MEMORY_FRACTION * node.memory / used.count(node.id) for node in host.nodes if node.memory and node.id in used),
+        default=math.inf,
+    )
 
 
 def largest_working_sets(host: Host, teams: Sequence[Team], budget: int) -> dict[Team, int]:
@@ -283,9 +295,46 @@ def largest_working_sets(host: Host, teams: Sequence[Team], budget: int) -> dict
 
 def default_budget(host: Host, teams: Iterable[Team], limit: int) -> int:
     """Return the bytes a sweep may use: what the caches demand or :data:`DEFAULT_MEMORY`, never above `limit`."""
-    unlimited = {team: largest_working_set(host, team, 1 << 60) for team in teams}
+    unlimited = {team: largest_working_set(host, team, ENOUGH) for team in teams}
     demand = int(sum(arena_sizes(unlimited).values()) / 0.9) + 1
     return min(limit, max(DEFAULT_MEMORY, demand)) if unlimited else limit
+
+
+def pools(
+    host: Host, pairs: Sequence[Team], cpus: Collection[int], room: int
+) -> tuple[dict[Team, int], dict[int, Pool]]:
+    """Return the working set of one thread of each pair of NUMA nodes in bytes, and the memory that each node lends.
+
+    Parameters
+    ----------
+    host : Host
+        Its caches say how much goes beyond them.
+    pairs : sequence of Team
+        With the node of their memory.
+    cpus : collection of int
+        CPUs that have a thread; one of the node, if there is such, writes its memory first.
+    room : int
+        Bytes that the nodes may lend together. Pairs whose caches hold more than a half of what is left to them are
+        left out.
+    """
+    each = max(0, room) // max(1, len(nodes_with_memory(host)))
+    largest = {}
+    for team in pairs:
+        size = largest_working_set(host, team, each)
+        if OUTSIDE * size >= largest_working_set(host, team, ENOUGH):
+            largest[team] = size
+    sizes: dict[int, int] = {}
+    for team, size in largest.items():
+        assert team.memory_node is not None, "pairs name the node of their memory"
+        part = -(-catalog.arena_bytes("load", size) // catalog.HUGE_PAGE) * catalog.HUGE_PAGE
+        sizes[team.memory_node] = max(sizes.get(team.memory_node, 0), part * team.threads)
+    home = {cpu.id: cpu.node for cpu in host.cpus if cpu.id in cpus}
+    keepers = {node: next((cpu for cpu in home if home[cpu] == node), None) for node in sizes}
+    anyone = min(home, default=0)
+    return largest, {
+        node: Pool(anyone if keeper is None else keeper, sizes[node], keeper is not None)
+        for node, keeper in keepers.items()
+    }
 
 
 def curve_sizes(largest: int, points_per_octave: int) -> tuple[int, ...]:
@@ -297,7 +346,10 @@ def curve_sizes(largest: int, points_per_octave: int) -> tuple[int, ...]:
 
 
 def level_working_sets(
-    plateaus: Sequence[Plateau], declared: Sequence[tuple[str, int]], largest: int
+    plateaus: Sequence[Plateau],
+    declared: Sequence[tuple[str, int]],
+    largest: int,
+    uneven: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
     """Return the working set in bytes of one thread that stands for each level, nearest level first.
 
@@ -313,7 +365,11 @@ def level_working_sets(
         Declared levels and the bytes that one thread can use, from L1 outwards.
     largest : int
         End of the curve.
+    uneven : mapping of str to int, optional
+        Of levels of which the threads have more or less, the bytes of who has most: the next level begins beyond that.
+        If it then ends before it begins, there is no working set in it for all threads, and it is left out.
     """
+    most = uneven or {}
     seen = {plateau.name: plateau for plateau in plateaus}
     sizes: dict[str, int] = {}
     inner: float = SMALLEST / OUTSIDE
@@ -324,13 +380,13 @@ def level_working_sets(
         capacity = dict(declared).get(name, 0)
         if plateau is not None:
             first, last = max(plateau.first, OUTSIDE * inner), float(plateau.last)
-            inner = min(plateau.capacity or plateau.last, plateau.last * OUTSIDE)
+            inner = max(min(plateau.capacity or plateau.last, plateau.last * OUTSIDE), most.get(name, 0))
         else:
             first, last = OUTSIDE * inner, min(capacity / OUTSIDE, largest)
-            inner = max(inner, capacity)
+            inner = max(inner, capacity, most.get(name, 0))
         if first <= last:
             sizes[name] = round(math.sqrt(first * last))
-        elif plateau is not None:
+        elif plateau is not None and not most:
             sizes[name] = plateau.last
     if MEMORY in seen:
         sizes[MEMORY] = largest
@@ -547,20 +603,23 @@ def expected_levels(host: Host, team: Team, largest: int) -> dict[str, int]:
     return {level: size for level, size in sizes.items() if size <= largest} | {MEMORY: largest}
 
 
-def expected(host: Host, teams: Sequence[Team], settings: Settings, largest: Mapping[Team, int]) -> tuple[float, int]:
+def expected(
+    host: Host, teams: Sequence[Team], settings: Settings, largest: Mapping[Team, int], extra: Sequence[Team] = ()
+) -> tuple[float, int]:
     """Return roughly how many seconds a sweep will take, and how many visits, from the declared caches."""
     how = effort(settings.effort)
     names = precisions(settings.precisions)
     # Making the code and the pre-passes do not depend on the effort.
     seconds, visits = 6.0, 0
-    for team in teams:
+    for team in (*teams, *extra):
+        whole = team not in extra
         levels = {level: capacity / OUTSIDE for level, capacity in cache_capacities(host, team.cpus)}
         levels[MEMORY] = float(largest[team])
-        sizes = [0.0] * COMPUTE_VISITS * len(names)
-        sizes += list(curve_sizes(largest[team], how.points_per_octave))
+        sizes = [0.0] * (COMPUTE_VISITS if whole else ROOF_VISITS) * len(names)
+        sizes += list(curve_sizes(largest[team], how.points_per_octave if whole else EXTRA_POINTS))
         for level, size in levels.items():
             sizes += [2.0 * size] * len(mixes_of(level, True))
-            sizes += [size] * len(how.multiply_adds) * len(names)
+            sizes += [size] * len(how.multiply_adds) * len(names) * whole
         seconds += how.rounds * sum(
             EXPECTED_VISIT["fixed"]
             + size / EXPECTED_VISIT["fill_bytes_per_s"]

@@ -12,6 +12,9 @@ from ert.roofline.model import Case, Measurement, Sample
 BESIDE = Visit(2)
 """How a roof is sampled beside a kernel: no more than to know it in this second."""
 
+EXPECTATION = 0.1
+"""Part of all visits that the expectation counts for beside the visits that are over."""
+
 
 class Recorder(Protocol):
     """Keeps what has been measured as it comes: the journal."""
@@ -138,10 +141,17 @@ class Visits:
         return measurement
 
     def _seconds_left(self) -> float:
-        """Return the seconds left at the pace so far; what was expected beforehand while the visits are not counted."""
+        """Return the seconds left, at a pace between what was expected beforehand and that so far.
+
+        The first visits say little of the others, so what was expected counts as much as a part of all visits; alone
+        while the visits are not counted.
+        """
         if not self._steps or not self._done:
             return max(0.0, self.expected_seconds - self.elapsed() + self.began)
-        return (self.elapsed() - self.began) / len(self._done) * (self._steps - len(self._done))
+        weight = EXPECTATION * self._steps if self.expected_seconds else 0.0
+        expected = weight * self.expected_seconds / self._steps
+        pace = (self.elapsed() - self.began + expected) / (len(self._done) + weight)
+        return pace * (self._steps - len(self._done))
 
 
 def describe(case: Case) -> str:
@@ -160,7 +170,7 @@ def describe(case: Case) -> str:
             what = f"{case.level} stride {dict(case.parameters)['stride']}"
         case "overhead":
             what = f"overhead, {dict(case.parameters)['until']}"
-        case "memory" | "scaling":
+        case "memory" | "scaling" | "numa":
             what = f"{case.level or 'curve'} {case.mix}"
         case kernel:
             sizes = " ".join(f"{name}={value}" for name, value in case.parameters)

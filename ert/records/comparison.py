@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ert.roofline.cautions import cautions
 from ert.roofline.compare import Comparison, Row
 from ert.roofline.machine import Machine
 
@@ -29,6 +30,7 @@ def comparison_document(comparison: Comparison, names: Sequence[str], fail_below
         "format": FORMAT,
         "version": VERSION,
         "machines": [machine_document(machine, name) for machine, name in zip(comparison.machines, names, strict=True)],
+        "cautions": list(cautions(comparison.machines, names)),
         "differences": [
             {"group": fact.group, "name": fact.name, "values": list(fact.values)} for fact in comparison.differences
         ],

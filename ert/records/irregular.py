@@ -10,6 +10,7 @@ from ert.roofline.model import (
     Gather,
     Latency,
     LatencyCurve,
+    NodeBandwidth,
     Overhead,
     RandomAccess,
     Roofline,
@@ -29,6 +30,7 @@ def irregular(roofline: Roofline) -> dict[str, Any]:
         "gather": [_gather(entry) for entry in roofline.gathers],
         "stride": [_strided(entry) for entry in roofline.strides],
         "scaling": [_scaling(entry) for entry in roofline.scaling],
+        "numa": [_node(entry) for entry in roofline.numa],
         "overheads": [_overhead(entry) for entry in roofline.overheads],
     }
 
@@ -158,6 +160,18 @@ def _scaling(scaling: Scaling) -> dict[str, Any]:
             for point in scaling.points
         ],
         "saturated_by_threads": scaling.saturated_by.threads if scaling.saturated_by else None,
+    }
+
+
+def _node(entry: NodeBandwidth) -> dict[str, Any]:
+    return {
+        "cpu_node": entry.cpu_node,
+        "memory_node": entry.memory_node,
+        **_who(entry.team),
+        "working_set_bytes": entry.working_set,
+        "byte_per_s": entry.rate.best,
+        **certainty(entry.rate),
+        "verified": entry.verified,
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ert.records.irregular import certainty
+from ert.roofline.applies import is_roof
 from ert.roofline.blocking import block_sizes, crossing_batch
 from ert.roofline.model import ComputeRoof, Kernel, MemoryRoof, Results, Roofline
 from ert.roofline.place import Placement, place, rank
@@ -30,7 +31,7 @@ def kernels(results: Results, roofline: Roofline, compute: Sequence[str], memory
             _placement(
                 placement,
                 _name(placement.compute_roof, roofline.compute, compute),
-                _name(placement.memory_roof, roofline.memory, memory),
+                _slope_name(placement.memory_roof, roofline.memory, memory),
                 order.get(id(placement)),
             )
             for placement in placements
@@ -39,10 +40,13 @@ def kernels(results: Results, roofline: Roofline, compute: Sequence[str], memory
     }
 
 
-def _name(
-    roof: ComputeRoof | MemoryRoof | None, roofs: Sequence[ComputeRoof] | Sequence[MemoryRoof], names: Sequence[str]
-) -> str | None:
+def _name(roof: ComputeRoof | None, roofs: Sequence[ComputeRoof], names: Sequence[str]) -> str | None:
     return next((name for other, name in zip(roofs, names, strict=True) if other is roof), None)
+
+
+def _slope_name(roof: MemoryRoof | None, roofs: Sequence[MemoryRoof], names: Sequence[str]) -> str | None:
+    """Return the name of a memory roof, also where another rate of it counts."""
+    return next((name for other, name in zip(roofs, names, strict=True) if roof and is_roof(roof, other)), None)
 
 
 def _kernel(kernel: Kernel) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from pathlib import Path
 from ert.errors import InputError
 from ert.records import sheets
 from ert.records.toml import Table, near, read
+from ert.roofline.check_sheet import check_sheet
+from ert.roofline.quantities import rate
 from ert.roofline.sheet import CoreSheet, CounterEvents, CpuSheet, PublishedMeasurement, Sheet
 
 PACKAGE = "machines"
@@ -53,8 +55,35 @@ def find(machine: str) -> Sheet:
 
 
 def load(path: Path) -> Sheet:
-    """Read a sheet from a file anywhere; its name is the file's stem. InputError as :func:`find`."""
-    return sheets.sheet_of(read(path), path.name.removesuffix(SUFFIX), _core)
+    """Read a sheet from a file anywhere, to be used; its name is the file's stem. InputError as :func:`find`."""
+    sheet = _read(path)
+    for wrong in check_sheet(sheet):
+        if wrong.failed and wrong.measured is not None and wrong.promised is not None:
+            unit = wrong.unit.removesuffix("/s")
+            raise InputError(
+                f"{path}: its figures contradict each other: {wrong.name}, computed {rate(wrong.measured, unit)}, "
+                f"published {rate(wrong.promised, unit)}; mend one of them, or add the reason as `why`"
+            )
+    return sheet
+
+
+def is_shipped(sheet: Sheet) -> bool:
+    """Whether a sheet is one of those that ship with the tool."""
+    return sheet.name in _shipped() and shipped(sheet.name) is sheet
+
+
+def _read(path: Path) -> Sheet:
+    def core(name: str) -> CoreSheet:
+        return _core_beside(path.parent / name) if name.lower().endswith(SUFFIX) else _core(name)
+
+    return sheets.sheet_of(read(path), path.name.removesuffix(SUFFIX), core)
+
+
+def _core_beside(path: Path) -> CoreSheet:
+    sheet = None if sheets.kind_of(read(path)) != "core" else _read(path)
+    if not isinstance(sheet, CoreSheet):
+        raise InputError(f"{path} is no sheet of a core")
+    return sheet
 
 
 def check(path: Path) -> Sheet | tuple[PublishedMeasurement, ...] | tuple[CounterEvents, ...]:
@@ -62,7 +91,7 @@ def check(path: Path) -> Sheet | tuple[PublishedMeasurement, ...] | tuple[Counte
     kind = sheets.kind_of(read(path))
     if kind == "measurements":
         return sheets.measurements_of(read(path))
-    return sheets.events_of(read(path)) if kind == "events" else load(path)
+    return sheets.events_of(read(path)) if kind == "events" else _read(path)
 
 
 def names() -> tuple[str, ...]:
@@ -107,7 +136,7 @@ def _core(name: str) -> CoreSheet:
     sheet = shipped(name) if name in _shipped() else None
     if not isinstance(sheet, CoreSheet):
         known = [name for name, path in _shipped().items() if path in _files("cores")]
-        hint = near(name, known) or "a core of your own goes into the folder machines/cores"
+        hint = near(name, known) or "a core of your own is given as a file beside the sheet, such as 'my-core.toml'"
         raise InputError(f"no core's sheet is called {name!r}; {hint}")
     return sheet
 

@@ -12,7 +12,7 @@ from ert.errors import InputError
 
 SUFFIXES = (
     ".json",
-    *(f".{kind}{form}" for kind in ("roofline", "levels", "latency", "scaling") for form in (".png", ".svg")),
+    *(f".{kind}{form}" for kind in ("roofline", "levels", "latency", "scaling", "numa") for form in (".png", ".svg")),
     ".journal.jsonl",
 )
 """Of the files of one sweep, in the order of the fields of :class:`Paths`."""
@@ -38,6 +38,8 @@ class Paths:
     latency_svg: Path
     scaling_png: Path
     scaling_svg: Path
+    numa_png: Path
+    numa_svg: Path
     journal: Path
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ert.records.comparison import machine_document
+from ert.roofline.cautions import cautions
 from ert.roofline.formulas import in_flight
 from ert.roofline.predict import Crossing, Forecast, Prediction
 
@@ -57,6 +58,7 @@ def prediction_document(prediction: Prediction, names: Sequence[str], latency: f
             }
             for prospect, name in zip(prediction.prospects, names, strict=True)
         ],
+        "cautions": list(cautions([each.machine for each in prediction.prospects], names)),
         "ranking": [
             {
                 "machine": place,
@@ -77,6 +79,7 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
         "ridge_flop_per_byte": forecast.ridge,
         "seconds": forecast.seconds,
         "total_seconds": forecast.total_seconds,
+        "measured_seconds": forecast.measured,
         "compute_roof": forecast.peak.name,
         "flop_per_s": forecast.peak.rate,
         "memory_roof": forecast.slope.name,

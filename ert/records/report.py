@@ -66,6 +66,7 @@ def report(results: Results, roofline: Roofline) -> dict[str, Any]:
         "version": VERSION,
         "machine": results.host.name,
         "started": results.started,
+        "roofs_started": results.roofs_started or results.started,
         "complete": results.complete,
         "host": _host(results.host),
         "toolchain": {
@@ -147,7 +148,7 @@ def _host(host: Host) -> dict[str, Any]:
         "usable_cpus": [cpu.id for cpu in usable],
         "usable_cores": len({cpu.core for cpu in usable}),
         "packages": len({cpu.package for cpu in host.cpus}),
-        "core_kinds": sorted({cpu.kind for cpu in host.cpus if cpu.kind}),
+        "core_kinds": list(host.kinds) or sorted({cpu.kind for cpu in host.cpus if cpu.kind}),
         "caches": _caches(host.caches),
         "nodes": [{"id": node.id, "cpus": list(node.cpus), "memory_bytes": node.memory} for node in host.nodes],
         "memory_total_bytes": host.memory_total or None,

@@ -312,9 +312,15 @@ def _group(table: Table, find_core: FindCore, sources: dict[str, None]) -> CoreG
         base=table.number("base_ghz", GIGA),
         all_core=table.number("all_core_ghz", GIGA),
         boost=table.number("boost_ghz", GIGA),
+        highest=table.number("highest_ghz", GIGA),
     )
     _close(table, sources)
-    order = [("base_ghz", group.base), ("all_core_ghz", group.all_core), ("boost_ghz", group.boost)]
+    order = [
+        ("base_ghz", group.base),
+        ("all_core_ghz", group.all_core),
+        ("boost_ghz", group.boost),
+        ("highest_ghz", group.highest),
+    ]
     known = [(key, clock) for key, clock in order if clock is not None]
     for (low, lower), (high, higher) in pairwise(known):
         if lower > higher:

@@ -54,7 +54,7 @@ def is_result(argument: str) -> bool:
 
 
 def once_each(arguments: Sequence[str], loaded: Sequence[Machine]) -> None:
-    """Raise InputError if two arguments are the same file or the same sheet."""
+    """Raise InputError if two arguments are the same file, the same sheet, or copies of one result."""
     seen: dict[Any, str] = {}
     for argument, machine in zip(arguments, loaded, strict=True):
         identity: Any = machine.source
@@ -63,6 +63,11 @@ def once_each(arguments: Sequence[str], loaded: Sequence[Machine]) -> None:
             identity = status.st_dev, status.st_ino
         if identity in seen:
             raise InputError(f"{argument} and {seen[identity]} are the same machine from the same file; name it once")
+        for other, earlier in zip(arguments, loaded, strict=True):
+            if earlier is machine:
+                break
+            if machine.results and earlier.results and machine.results.same_sweep(earlier.results):
+                raise InputError(f"{argument} is a copy of {other}: the same sweep; name it once")
         seen[identity] = argument
 
 

@@ -172,6 +172,12 @@ def check_envelope(document: Any, format_name: str, schema: int, source: str) ->
     if not isinstance(document, dict) or "format" not in document:
         raise InputError(f"{source}: not a result of this tool (no key 'format'). Name a file that a sweep wrote.")
     found = document["format"]
+    if found == JOURNAL_FORMAT != format_name and document.get("roofs_started"):
+        raise InputError(
+            f"{source}: the journal of a run of kernels that did not end. "
+            f"Go on with `python -m ert.kernels --against {source}`, and use the result of that: it keeps what the "
+            "journal holds."
+        )
     if found == JOURNAL_FORMAT != format_name:
         raise InputError(
             f"{source}: the journal of a sweep that did not end. "

@@ -76,16 +76,18 @@ class Table:
             self.fail("the list is empty", key)
         return tuple(value)
 
-    def number(self, key: str, scale: float = 1.0, *, largest: float = LARGEST_NUMBER, zero: str = "") -> float | None:
-        """Return a number above 0 and below `largest` times `scale`; None where the key is missing.
+    def number(
+        self, key: str, scale: float = 1.0, *, least: float = 0.0, largest: float = LARGEST_NUMBER, zero: str = ""
+    ) -> float | None:
+        """Return a number above `least` and below `largest`, times `scale`; None where the key is missing.
 
         `zero` is the reason that is told where it is 0.
         """
         value = self._get(key, "a number above 0", False)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < largest:
-            self._wrong(key, "a number above 0", value, zero if value == 0 else "")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least < value < largest:
+            self._wrong(key, wanted(value, least, largest), value, zero if value == 0 else "")
         return _exact(value, scale)
 
     def whole(self, key: str) -> int | None:
@@ -175,7 +177,10 @@ class Table:
         return f"{self._where}.{key}" if self._where else key
 
     def _wrong(self, key: str, expected: str, value: object, hint: str = "") -> NoReturn:
-        shown = repr(value)
+        try:
+            shown = repr(value)
+        except (RecursionError, ValueError):  # whole numbers in hexadecimal digits have no limit until they are written
+            shown = "a number of thousands of digits"
         shown = shown if len(shown) <= SHOWN_CHARACTERS else shown[: SHOWN_CHARACTERS - 3] + "..."
         self.fail(f"expected {expected}, found {shown}" + (f"; {hint}" if hint else ""), key)
 
@@ -196,6 +201,8 @@ def read(path: Path | Traversable, file: str = "") -> Table:
         If the file cannot be read or is no TOML.
     """
     file = file or str(path)
+    if isinstance(path, Path):
+        regular(path)
     try:
         return Table(tomllib.loads(path.read_bytes().decode("utf-8")), file)
     except FileNotFoundError:
@@ -206,6 +213,22 @@ def read(path: Path | Traversable, file: str = "") -> Table:
         raise InputError(f"{file}: this is not TOML: it is no UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file}: this is not TOML: {error}") from None
+    except (RecursionError, ValueError):
+        # Python limits both; neither says where.
+        raise InputError(f"{file}: it has a number of thousands of digits, or nesting without end") from None
+
+
+def regular(path: Path) -> None:
+    """Raise InputError if something is there that is no regular file: reading a pipe or a device might never end."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"{path}: this is no regular file; name a file")
+
+
+def wanted(value: object, least: float, largest: float) -> str:
+    """Say what number was expected where `value` was found: the limits that matter to it are named."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        return "a number above 0"
+    return f"a number above {least:g}" if value <= least else f"a number below {largest:g}"
 
 
 def near(word: str, known: Iterable[str]) -> str:

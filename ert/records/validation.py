@@ -35,6 +35,7 @@ def validation(machine: str, recognised: Recognised, checks: Sequence[Check], to
         "sheets": [sheet.name for sheet in recognised.sheets],
         "recognised": recognised.how,
         "doubts": list(recognised.doubts),
+        "other_core": recognised.other_core or None,
         "tolerance": tolerance,
         "passed": not any(check.failed for check in checks),
         "verdicts": tally(checks),

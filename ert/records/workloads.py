@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from ert.errors import InputError
-from ert.records.toml import Table, read
+from ert.records.toml import Table, read, wanted
 from ert.roofline.machine import UNITS
 from ert.roofline.predict import Part, Workload
 
 LARGEST_COUNT = 1e30
 """FLOP and bytes of a part are below this: far above what any machine ever did, and sums of many are still finite."""
+
+LEAST_COUNT = 1e-30
+"""FLOP, bytes and weights are above this, so that no product or quotient of them vanishes."""
 
 WHY_NOT_ZERO = "without both FLOP and bytes there is no arithmetic intensity"
 
@@ -47,19 +50,20 @@ def calculation(name: str, part: Part) -> Workload:
     Raises
     ------
     InputError
-        If FLOP or bytes are not above 0.
+        If FLOP or bytes are 0, or beyond :data:`LEAST_COUNT` and :data:`LARGEST_COUNT`.
     """
     for option, value in (("--flop", part.flop), ("--bytes", part.traffic)):
-        if not 0 < value < LARGEST_COUNT:
-            raise InputError(f"{option}: expected a number above 0, found {value:g}; {WHY_NOT_ZERO}")
+        if not LEAST_COUNT < value < LARGEST_COUNT:
+            why = "" if value else f"; {WHY_NOT_ZERO}"
+            raise InputError(f"{option}: expected {wanted(value, LEAST_COUNT, LARGEST_COUNT)}, found {value:g}{why}")
     return Workload(name, (part,))
 
 
 def _part(table: Table) -> Part:
     name, precision = table.text("name"), table.text("precision")
-    flop = table.number("flop", largest=LARGEST_COUNT, zero=WHY_NOT_ZERO)
-    traffic = table.number("bytes", largest=LARGEST_COUNT, zero=WHY_NOT_ZERO)
-    weight = table.number("weight")
+    flop = table.number("flop", least=LEAST_COUNT, largest=LARGEST_COUNT, zero=WHY_NOT_ZERO)
+    traffic = table.number("bytes", least=LEAST_COUNT, largest=LARGEST_COUNT, zero=WHY_NOT_ZERO)
+    weight = table.number("weight", least=LEAST_COUNT)
     level = table.text("level", "")
     unit = table.one_of("unit", UNITS) if "unit" in table else ""
     table.done()

@@ -9,6 +9,7 @@ from ert.roofline.causes import (
     gather_ceiling,
     inner_level,
     lower_ceiling,
+    mixed_instructions,
     narrow_code,
     not_prefetched,
     one_chain,
@@ -41,6 +42,7 @@ RULES: tuple[Callable[[Facts], Sentences], ...] = (
     own_arithmetic,
     inner_level,
     below_memory_roof,
+    mixed_instructions,
     lower_ceiling,
     far_below,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ert.roofline.model import ComputeRoof, Kernel, Measurement, MemoryRoof, Team, Work
 
@@ -54,9 +55,12 @@ def memory_roof(
     Returns
     -------
     MemoryRoof or None
-        The verified roof of `mix`; where that was not measured at this level, of the mix whose shares of reads, writes
-        and write-allocate reads in the traffic are nearest (least Euclidean distance; of equally near ones one that is
-        non-temporal as `mix` is, then the slower). The headline roof where no shares are known. None without roofs.
+        Where what crosses the level is what the kernel loads and stores itself (streams, and every kernel in L1), the
+        verified roof of the mix whose shares of reads, writes and write-allocate reads are nearest: least Euclidean
+        distance among those that are non-temporal as `mix` is, if there are any; of equally near ones `mix`, then the
+        slower. So an update in place, 2 loads and 1 store, has the roof of that mix in L1, where nothing is allocated.
+        Where the traffic is modelled apart, its shares are not known: the roof of `mix`, or of the mix nearest to the
+        loads and stores where `mix` was not measured. The headline roof where no shares are known. None without roofs.
     """
     by_mix: dict[str, MemoryRoof] = {}
     for roof in roofs:
@@ -64,18 +68,32 @@ def memory_roof(
             known = by_mix.get(roof.mix)
             if known is None or _order(roof) > _order(known):
                 by_mix[roof.mix] = roof
-    if mix in by_mix:
-        return by_mix[mix]
     mine = shares(work, level)
     known_shares = {name: found for name in by_mix if name in mixes and (found := shares(mixes[name], level))}
+    if mix in by_mix and (mine is None or mix not in known_shares or not moves_its_own(work, level)):
+        return by_mix[mix]
     if mine is None or not known_shares:
         return next((roof for roof in by_mix.values() if roof.headline), None)
+    alike = [name for name in known_shares if name.endswith("_nt") == mix.endswith("_nt")]
 
     def distance(name: str) -> tuple[float, bool, float]:
-        apart = round(math.dist(mine, known_shares[name]), 6)
-        return apart, name.endswith("_nt") != mix.endswith("_nt"), by_mix[name].rate.best
+        return round(math.dist(mine, known_shares[name]), 6), name != mix, by_mix[name].rate.best
 
-    return by_mix[min(known_shares, key=distance)]
+    return by_mix[min(alike or known_shares, key=distance)]
+
+
+def moves_its_own(work: Work, level: str) -> bool:
+    """Whether what crosses a level is what the code loads and stores itself, so that the shares of both are the same.
+
+    It is in L1. Blocked code reaches further levels with less, and gathers with whole lines.
+    """
+    allocated = 0 if level == "L1" else work.allocate_bytes
+    return work.traffic_bytes(level) == work.program_bytes + allocated
+
+
+def is_roof(counting: MemoryRoof, measured: MemoryRoof) -> bool:
+    """Whether the roof that counts for a kernel is this measured one, at its own rate or that beside the kernel."""
+    return replace(counting, rate=measured.rate) == measured
 
 
 def _order(roof: MemoryRoof) -> tuple[bool, float]:

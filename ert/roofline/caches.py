@@ -32,12 +32,16 @@ class CacheShare:
         Size of the instance that ``per_thread`` is a part of.
     total : int
         Sum over all instances that the threads touch.
+    largest : int
+        What the thread gets that has most of the level: more than ``per_thread`` where instances differ in size or in
+        the number of chosen threads that share them.
     """
 
     level: str
     per_thread: int
     instance: int
     total: int
+    largest: int
 
 
 def cache_share(host: Host, cpus: Sequence[int]) -> tuple[CacheShare, ...]:
@@ -53,7 +57,7 @@ def cache_share(host: Host, cpus: Sequence[int]) -> tuple[CacheShare, ...]:
         if threads and cache.size >= SMALLEST_CACHE:
             shares.setdefault(cache.level, []).append((cache.size // threads, cache.size))
     return tuple(
-        CacheShare(level, *min(found), sum(size for _, size in found))
+        CacheShare(level, *min(found), sum(size for _, size in found), max(found)[0])
         for level, found in sorted(shares.items(), key=lambda item: _level_number(item[0]))
     )
 

@@ -27,6 +27,28 @@ _CEILING_WAYS: dict[Kind, str] = {
     "own": "See whether multiply-adds can take the place of its arithmetic.",
 }
 
+BLOCK_ENDS = "What is left are gaps between blocks, edges, and loads beside the arithmetic."
+
+LOADS_BESIDE = "What is left are loads and stores beside the arithmetic, and the ends of loops."
+
+OTHER = ("add", "mul", "divide", "sqrt", "other_vector")
+"""Vector instructions beside multiply-adds that take their places in the pipes, by their names in what was found."""
+
+PLAIN = ("add", "mul", "divide", "sqrt")
+"""Those that count one operation an element; the rest (conversions, shuffles, comparisons) counts none."""
+
+PURE = 0.95
+"""Share of the roof from which a mix of instructions is as good as multiply-adds alone."""
+
+WORDS = {
+    "fma": "multiply-adds",
+    "add": "additions",
+    "mul": "multiplications",
+    "divide": "divisions",
+    "sqrt": "roots",
+    "other_vector": "others",
+}
+
 OTHER_LIBRARY = "Try another library, or another build of it."
 
 
@@ -55,10 +77,13 @@ def gather_ceiling(facts: Facts) -> Sentences:
 
 
 def not_prefetched(facts: Facts) -> Sentences:
-    """No faster than independent random reads: the latency of memory, with too little in flight to hide it."""
+    """Gathers no faster than independent random reads: the latency of memory, with too little in flight to hide it.
+
+    What reads in order may have the same rate by chance, so that only gathers are compared.
+    """
     placement = facts.placement
     access = facts.random_access(placement.level)
-    if placement.byte_rate is None or access is None:
+    if placement.kernel.limit != "gather" or placement.byte_rate is None or access is None:
         return ()
     if not EXPLAINS <= placement.byte_rate.best / access.rate.best <= RANDOM:
         return ()
@@ -67,11 +92,12 @@ def not_prefetched(facts: Facts) -> Sentences:
     )
     if law is None or law.reached > FEW_IN_FLIGHT * law.needed or facts.compute_leads:
         return ()
+    made, reached = rate(placement.byte_rate.best, "B"), rate(access.rate.best, "B")
+    rows = f" in random rows of {size(facts.row_bytes)}" if facts.row_bytes else ""
     return (
-        f"It moves {rate(placement.byte_rate.best, 'B')}, about what independent random reads of {placement.level} "
-        f"reach ({rate(access.rate.best, 'B')}): {size(law.needed)} must be in flight for the roof, such reads keep "
-        f"{size(law.reached)}.",
-        renumber(facts) if placement.kernel.limit == "gather" else "Read in order, so that prefetchers can run ahead.",
+        f"It moves {made}{rows}, about what independent random reads of {placement.level} reach ({reached}): "
+        f"{size(law.needed)} must be in flight for the roof, such reads keep {size(law.reached)}.",
+        renumber(facts),
     )
 
 
@@ -137,7 +163,7 @@ def inner_level(facts: Facts) -> Sentences:
     best: tuple[float, str, float, str] | None = None
     for level in levels:
         count = work.traffic_bytes(level)
-        roof = memory_roof(work, placement.kernel.mix, facts.team, level, facts.roofline.memory, {})
+        roof = memory_roof(work, placement.kernel.mix, facts.team, level, facts.roofline.memory, facts.mixes)
         if roof is None or not count or level == placement.level:
             continue
         share = count / placement.seconds / roof.rate.best
@@ -157,6 +183,28 @@ def inner_level(facts: Facts) -> Sentences:
     )
 
 
+def mixed_instructions(facts: Facts) -> Sentences:
+    """Arithmetic that is not all multiply-adds: no such mix reaches their roof.
+
+    If each vector instruction takes a multiply-add's place, f multiply-adds, p additions and the like, and o others
+    reach (2 f + p) / 2 (f + p + o) of the roof. What runs beside multiply-adds, as additions do on some cores, gets
+    above that; divisions take longer.
+    """
+    peak, found, share = facts.placement.compute_roof, facts.found, facts.placement.compute_share
+    fused, others = found.get("fma", 0), sum(found.get(name, 0) for name in OTHER)
+    if peak is None or share is None or not peak.headline or not facts.compute_leads or others <= 0 or fused < 0:
+        return ()
+    reached = (2 * fused + sum(found.get(name, 0) for name in PLAIN)) / (2 * (fused + others))
+    if reached >= PURE or share < EXPLAINS * reached:
+        return ()
+    counts = ", ".join(f"{found[name]} {WORDS[name]}" for name in ("fma", *OTHER) if found.get(name))
+    return (
+        f"It makes {facts.made} of the {peak.name} roof, which its mix of instructions cannot reach: the inner loop "
+        f"has {counts}.",
+        climb(facts, "Fewer divisions and roots, a shorter polynomial or a table would make it faster."),
+    )
+
+
 def lower_ceiling(facts: Facts) -> Sentences:
     """Nearer to the compute roof than to memory: the lowest measured ceiling that it is not above."""
     if not facts.compute_leads:
@@ -166,7 +214,7 @@ def lower_ceiling(facts: Facts) -> Sentences:
     if lowest is None:
         return (
             f"It makes {facts.made} of the compute roof, more than each lower ceiling allows{_unread(facts)}.",
-            climb(facts, "What is left are gaps between blocks, edges, and loads beside the arithmetic."),
+            climb(facts, BLOCK_ENDS if facts.placement.kernel.family == "dense" else LOADS_BESIDE),
         )
     if (facts.placement.compute_share or 0.0) < EXPLAINS * lowest.share:
         return ()
@@ -192,6 +240,12 @@ def far_below(facts: Facts) -> Sentences:
         for what, share in (("compute", placement.compute_share), ("memory", placement.memory_share))
         if share is not None
     ]
+    if facts.row_bytes:
+        return (
+            f"It makes {' and '.join(shares)}: it reads random rows of {size(facts.row_bytes)} each, and no measured "
+            "ceiling explains its rate.",
+            renumber(facts),
+        )
     if placement.kernel.limit == "gather":
         return (
             f"It makes {' and '.join(shares)}: it reads single elements through an index, each of which may bring a "
@@ -205,14 +259,11 @@ def far_below(facts: Facts) -> Sentences:
 
 
 def _held_by(facts: Facts, ceiling: Ceiling) -> bool:
-    """Whether a ceiling that a kernel is known to be under can be what holds it.
+    """Whether a ceiling that a kernel is known to be under can be what holds it: it is near it.
 
-    It does if the kernel is near it. A kernel that is near nothing at least does not get past it, unless single
-    elements through an index are the more likely cause.
+    One far above what the kernel makes is no cause, for a higher one would leave it where it is.
     """
-    placement = facts.placement
-    near = (placement.compute_share or 0.0) >= EXPLAINS * ceiling.share
-    return near or (placement.bound == "neither" and placement.kernel.limit != "gather")
+    return (facts.placement.compute_share or 0.0) >= EXPLAINS * ceiling.share
 
 
 def _possible(facts: Facts) -> tuple[Kind, ...]:

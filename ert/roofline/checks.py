@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Verdict = Literal["as promised", "below", "above", "not stated"]
+Verdict = Literal["as promised", "below", "above", "not comparable", "not stated"]
 
 TOLERANCE = 0.05
 """Part by which a rate may miss its promise unless the user says otherwise: loop overhead and the clock's own error
@@ -34,7 +34,8 @@ class Check:
     products : tuple of tuple of Factor
         What it was computed from: a sum of products (one each kind of core); empty where it is stated as it is.
     verdict : str
-        ``"as promised"``, ``"below"``, ``"above"`` or ``"not stated"``.
+        ``"as promised"``, ``"below"``, ``"above"``, ``"not comparable"`` (nothing in the result is the same
+        thing) or ``"not stated"``.
     why : str
         The likely cause of a difference, or what is missing; a sentence or two.
     failed : bool
@@ -54,7 +55,9 @@ class Check:
 
     @property
     def ratio(self) -> float | None:
-        """Measured over promised; None where one of them is missing."""
+        """Measured over promised; None where one of them is missing, or both are not of the same thing."""
+        if self.verdict == "not comparable":
+            return None
         return self.measured / self.promised if self.measured is not None and self.promised else None
 
 

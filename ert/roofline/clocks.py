@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, median_low
 
 from ert.roofline.model import Results, Roofline, Team
 
@@ -25,14 +25,16 @@ class Drift:
 
 
 def clock_hz(roofline: Roofline, team: Team) -> float | None:
-    """Return the core clock in hertz that the rates of a team were made at; None where it was not measured.
+    """Return the core clock in hertz that the roofs of a team were reached at; None where it was not measured.
 
-    The rate of a compute roof per second over its rate per cycle and core; a headline roof speaks first.
+    The middle one of the clocks that samples of its headline compute roofs ran at, of any of its compute roofs where no
+    headline has one: always a clock that was read, not the quotient of figures of different samples.
     """
-    for roof in sorted(roofline.compute, key=lambda roof: not roof.headline):
-        if roof.team == team and roof.rate.per_cycle:
-            return roof.rate.best / (roof.rate.per_cycle * team.cores)
-    return None
+    found = [(roof.headline, roof.rate.clock_hz) for roof in roofline.compute if roof.team == team]
+    known = [(headline, clock) for headline, clock in found if clock]
+    headlines = [clock for headline, clock in known if headline]
+    clocks = headlines or [clock for _, clock in known]
+    return median_low(clocks) if clocks else None
 
 
 def drift(results: Results, team: Team) -> Drift | None:

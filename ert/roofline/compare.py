@@ -34,8 +34,9 @@ class Judgement:
     spread : float or None
         Combined spread: that of the one plus that of the other, see :func:`ert.roofline.machine.allowance`.
     verdict : str
-        ``"equal"`` if the ratio is within the combined spread of 1; ``"not comparable"`` if different versions of an
-        instrument or kernel measured them.
+        ``"equal"`` if the larger number is at most (1 + combined spread) times the smaller, see
+        :func:`ert.roofline.machine.differs`; ``"not comparable"`` if different versions of an instrument or kernel
+        measured them.
     """
 
     ratio: float | None
@@ -105,7 +106,7 @@ def compare(machines: Sequence[Machine], placements: Sequence[Sequence[Placement
         What only some of them have is there too, with the verdict ``"one side"``. Roofs whose code is not proven are no
         rows; the differences name them.
     """
-    mixes = {slope.level: slope.mix for machine in machines if not machine.roofline for slope in machine.slopes}
+    mixes = promised_mixes(machines)
     whole = next((largest_team(machine.roofline.teams).name for machine in machines if machine.roofline), "all")
     sides = [side(machine, kernels, whole, mixes) for machine, kernels in zip(machines, placements, strict=True)]
     keys = dict.fromkeys(key for each in sides for key in each)
@@ -115,6 +116,11 @@ def compare(machines: Sequence[Machine], placements: Sequence[Sequence[Placement
         if not _said_already(key, found, sides):
             rows.append(Row(key, found, tuple(_judge(found[0], other) for other in found[1:])))
     return Comparison(tuple(machines), differences(machines), _teams(machines, whole), tuple(rows))
+
+
+def promised_mixes(machines: Sequence[Machine]) -> dict[str, str]:
+    """Return by level the access mix that a sheet's bandwidth is meant for."""
+    return {slope.level: slope.mix for machine in machines if not machine.roofline for slope in machine.slopes}
 
 
 def _judge(first: Quantity | None, other: Quantity | None) -> Judgement:

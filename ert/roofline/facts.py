@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from ert.roofline.model import ComputeRoof, MemoryRoof, RandomAccess, Roofline, Team
-from ert.roofline.placement import Placement
-from ert.roofline.quantities import percent
+from ert.roofline.applies import is_roof, moves_its_own, shares
+from ert.roofline.formulas import ELEMENT_BYTES
+from ert.roofline.model import ComputeRoof, MemoryRoof, RandomAccess, Roofline, Team, Work
+from ert.roofline.placement import Placement, same_problem
+from ert.roofline.quantities import percent, rate
 from ert.roofline.statistics import ABOVE_ROOF
 
 FASTER = 1.05
 """What promises less than this is not worth advice: roofs measured on a busy machine repeat no better."""
+
+APART = 0.05
+"""Shares of reads and writes that differ by this are another mix: a core may move it at another rate."""
 
 Sentences = tuple[str, ...]
 """What a rule says; nothing where it does not apply. Empty sentences are left out."""
@@ -19,11 +24,12 @@ Sentences = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A placement that has no advice yet, the roofline it lies under, and all placements of the same results."""
+    """A placement without advice, the roofline it lies under, all placements of the results, works of the mixes."""
 
     placement: Placement
     roofline: Roofline
     others: Sequence[Placement] = ()
+    mixes: Mapping[str, Work] = field(default_factory=dict)
 
     @property
     def team(self) -> Team:
@@ -39,6 +45,43 @@ class Facts:
     def found(self) -> dict[str, int]:
         """What its innermost loop was seen to contain; empty where the code was not read."""
         return dict(self.placement.code.found)
+
+    @property
+    def then(self) -> str:
+        """``" at that time"`` behind the rate of a memory roof that counts as it was beside the kernel."""
+        return " at that time" if self.placement.beside else ""
+
+    @property
+    def slope_text(self) -> str:
+        """Rate of the memory roof: ``"35.3 GB/s"``, ``"28.4 GB/s at that time"``; empty without one."""
+        slope = self.placement.memory_roof
+        return f"{rate(slope.rate.best, 'B')}{self.then}" if slope else ""
+
+    @property
+    def best_slope(self) -> MemoryRoof | None:
+        """The memory roof at its best, to compare with other roofs, which are at theirs."""
+        slope = self.placement.memory_roof
+        if slope is None or not self.placement.beside:
+            return slope
+        return next((roof for roof in self.roofline.memory if is_roof(slope, roof)), slope)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of each row that a kernel gathers; 0 where it gathers single elements, or nothing."""
+        dimensions = dict(self.placement.case.parameters).get("dimensions")
+        gathers = self.placement.kernel.limit == "gather" and isinstance(dimensions, int)
+        return int(dimensions or 0) * ELEMENT_BYTES.get(self.placement.case.precision, 0) if gathers else 0
+
+    @property
+    def other_mix(self) -> tuple[float, float] | None:
+        """Parts of the traffic that the kernel and the mix of its memory roof read, where their shares differ."""
+        placement, slope = self.placement, self.placement.memory_roof
+        if slope is None or slope.mix not in self.mixes or not moves_its_own(placement.work, placement.level):
+            return None
+        mine, its = shares(placement.work, placement.level), shares(self.mixes[slope.mix], placement.level)
+        if mine is None or its is None or max(abs(a - b) for a, b in zip(mine, its, strict=True)) < APART:
+            return None
+        return mine[0] + mine[2], its[0] + its[2]
 
     @property
     def ridge(self) -> float | None:
@@ -83,10 +126,10 @@ class Facts:
 
     def faster_team(self) -> tuple[Team, float] | None:
         """Return the team whose roof for this level and mix is the highest, and how many times as high; None if own."""
-        slope = self.placement.memory_roof
+        slope = self.best_slope
         if slope is None:
             return None
-        teams = [team for team in self.roofline.teams if team.threads > self.team.threads]
+        teams = [team for team in self.roofline.usual_teams if team.threads > self.team.threads]
         roofs = [roof for team in teams if (roof := self.memory(slope.level, slope.mix, team))]
         best = max(roofs, key=lambda roof: roof.rate.best, default=None)
         if best is None or best.rate.best < FASTER * slope.rate.best:
@@ -94,7 +137,11 @@ class Facts:
         return best.team, best.rate.best / slope.rate.best
 
     def next_rung(self) -> tuple[Placement, float] | None:
-        """Return the next rung of its ladder that is faster by its FLOP rate, and how many times as fast."""
+        """Return the next rung of its ladder that has a higher FLOP rate, and how many times as high.
+
+        One that solves the same problem, if there is any: only then it is as many times as fast. Otherwise one whose
+        data live in the same level.
+        """
         mine = self.placement
         if not mine.kernel.ladder or mine.flop_rate is None:
             return None
@@ -103,12 +150,12 @@ class Facts:
             for p in self.others
             if p.kernel.ladder == mine.kernel.ladder
             and (p.case.team, p.case.precision) == (mine.case.team, mine.case.precision)
+            and p.level == mine.level
             and p.kernel.rung > mine.kernel.rung
             and p.flop_rate is not None
             and p.flop_rate.best > FASTER * mine.flop_rate.best
         ]
-        # The lowest one; of several sizes the same as its own, where it has that.
-        chosen = min(above, key=lambda p: (p.kernel.rung, p.case.parameters != mine.case.parameters), default=None)
+        chosen = min(above, key=lambda p: (not same_problem(p, mine), p.kernel.rung), default=None)
         if chosen is None or chosen.flop_rate is None:
             return None
         return chosen, chosen.flop_rate.best / mine.flop_rate.best

@@ -13,6 +13,7 @@ from ert.roofline.formulas import in_flight
 from ert.roofline.levels import find_plateaus
 from ert.roofline.model import (
     MEMORY,
+    SMT,
     Concurrency,
     Gather,
     Host,
@@ -21,6 +22,7 @@ from ert.roofline.model import (
     LatencyPoint,
     Measurement,
     MemoryRoof,
+    NodeBandwidth,
     Overhead,
     Plateau,
     RandomAccess,
@@ -81,6 +83,7 @@ def with_irregular(roofline: Roofline, measured: Sequence[Measurement], host: Ho
         gathers=tuple(_gather(m) for m in measured if m.case.probe == "gather"),
         strides=tuple(_strided(m) for m in measured if m.case.probe == "stride"),
         scaling=_scaling(roofline.memory, measured),
+        numa=tuple(_node(m) for m in measured if m.case.probe == "numa" and m.case.team.memory_node is not None),
         overheads=tuple(_overhead(m) for m in measured if m.case.probe == "overhead"),
     )
 
@@ -336,10 +339,14 @@ def _line_rate(measurement: Measurement, passes_per_second: float) -> float | No
 
 
 def _scaling(memory: Iterable[MemoryRoof], measured: Iterable[Measurement]) -> tuple[Scaling, ...]:
-    """Return the load bandwidth against the number of threads for memory and the last cache that both teams have."""
+    """Return the load bandwidth against the number of threads for memory and the last cache that both teams have.
+
+    Of teams that take one CPU after the other: those of one kind of core are another series.
+    """
     points: dict[str, dict[Team, ScalingPoint]] = {}
     for roof in memory:
-        if roof.mix == "load" and roof.bytes_counted == "program":
+        along = roof.team.usual or roof.team.name == SMT
+        if along and roof.mix == "load" and roof.bytes_counted == "program":
             points.setdefault(roof.level, {})[roof.team] = ScalingPoint(roof.team, roof.rate, roof.verified)
     for m in measured:
         if m.case.probe == "scaling":
@@ -356,6 +363,19 @@ def _scaling(memory: Iterable[MemoryRoof], measured: Iterable[Measurement]) -> t
         enough = next(point for point in good if point.rate.best >= SATURATED * best)
         found.append(Scaling(level, tuple(good), enough.team if enough is not good[-1] else None))
     return tuple(found)
+
+
+def _node(measurement: Measurement) -> NodeBandwidth:
+    case = measurement.case
+    assert case.team.memory_node is not None, "only such are asked for"
+    return NodeBandwidth(
+        cpu_node=_whole(measurement, "cpu_node"),
+        memory_node=case.team.memory_node,
+        team=case.team,
+        working_set=case.working_set,
+        rate=rates(measurement, measurement.work.program_bytes),
+        verified=measurement.code.verified,
+    )
 
 
 def _overhead(measurement: Measurement) -> Overhead:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from ert.errors import InputError
 from ert.roofline.model import MEMORY, Estimate, Results, Roofline, Team
+from ert.roofline.placement import Placement
 from ert.roofline.sheet import AcceleratorSheet, Clock, CpuSheet, Unit
 from ert.roofline.statistics import SPREAD_LIMITS
 
@@ -80,6 +82,12 @@ class Machine:
         One a level, nearest to the core first.
     results, roofline : Results, Roofline or None
         Of a measured machine, all that is known.
+    clock : str
+        Which stated clock its peaks are meant at; empty for all but the sheets of CPUs.
+    cautions : tuple of str
+        What its promises leave out, in sentences.
+    kernels : tuple of Placement
+        Application kernels that were measured on it, where they are asked about.
     """
 
     name: str
@@ -90,6 +98,9 @@ class Machine:
     slopes: tuple[Slope, ...]
     results: Results | None = None
     roofline: Roofline | None = None
+    clock: Clock | Literal[""] = ""
+    cautions: tuple[str, ...] = ()
+    kernels: tuple[Placement, ...] = ()
 
     @property
     def precisions(self) -> tuple[str, ...]:
@@ -128,6 +139,26 @@ class Machine:
         raise InputError(f"{self.name} ({self.source}): no memory roof of {wanted}; it has: {have}")
 
 
+def of_mixes(machine: Machine, mixes: Mapping[str, str]) -> Machine:
+    """Return a measured machine with its memory roofs of the access mixes named by level, where it has them."""
+    if machine.roofline is None:
+        return machine
+    team = largest_team(machine.roofline.teams)
+    slopes = []
+    for slope in machine.slopes:
+        same = [
+            roof
+            for roof in machine.roofline.memory
+            if (roof.team, roof.level, roof.bytes_counted) == (team, slope.level, "program")
+            and roof.verified and roof.mix == mixes.get(slope.level)
+        ]  # fmt: skip
+        best = max(same, key=lambda roof: roof.rate.best, default=None)
+        slopes.append(
+            slope if best is None else Slope(best.level, best.mix, best.name, best.rate.best, allowance(best.rate))
+        )
+    return replace(machine, slopes=tuple(slopes))
+
+
 def allowance(rate: Estimate) -> float:
     """Return the fraction that a measured rate may be off by: its spread, and not less than its grade stands for.
 
@@ -144,7 +175,7 @@ def combined(first: float | None, second: float | None) -> float:
 
 
 def differs(ratio: float, spread: float) -> bool:
-    """Whether a ratio of two rates is further from 1 than their combined spread, upwards and downwards alike."""
+    """Whether the larger of two numbers is more than (1 + combined spread) times the smaller, whichever comes first."""
     return max(ratio, 1.0 / ratio) - 1.0 > spread + ROUNDING
 
 
@@ -227,8 +258,36 @@ def _promised_cpu(source: str, sheet: CpuSheet) -> Machine:
             if rate is not None:
                 slopes.append(Slope(level, "load", f"{level} load", rate))
     kind = sheet.memory.type if sheet.memory else ""
-    extent = f"{sheet.cores} cores at their {clock} clock" if clock else f"{sheet.cores} cores"
-    return Machine(sheet.title, "sheet", source, extent, tuple(peaks), (*slopes, *_main(sheet.bandwidth(), kind)))
+    counted = sum(group.count for group in sheet.groups if clock and group.core and group.clock(clock))
+    cores = f"{sheet.cores} cores" if counted in (0, sheet.cores) else f"{counted} of {sheet.cores} cores"
+    extent = f"{cores} at their {clock} clock" if clock else cores
+    roofs = (*slopes, *_main(sheet.bandwidth(), kind))
+    told = _cautions(sheet, clock, counted) if peaks or roofs else ()
+    return Machine(sheet.title, "sheet", source, extent, tuple(peaks), roofs, clock=clock or "", cautions=told)
+
+
+def _cautions(sheet: CpuSheet, clock: Clock | None, counted: int) -> tuple[str, ...]:
+    """Return what a CPU's sheet leaves out of its roofs, with its own notes where they could say why."""
+    found = []
+    if clock == "base":
+        found.append("no all-core clock is stated, so that its peaks are at the base clock; the cores may run faster.")
+    elif clock == "boost":
+        found.append(
+            "no all-core and no base clock is stated, so that its peaks are at the boost clock, which all cores "
+            "together may not hold."
+        )
+    apart = 0 < counted < sheet.cores
+    if apart:
+        found.append(
+            f"its peaks are of {counted} of its {sheet.cores} cores: no rates or no clock of the others are known."
+        )
+    package = sheet.package_memory
+    unknown = package is not None and package.bandwidth is None
+    if package is not None and unknown:
+        kind = package.type or "memory in the package"
+        outside = (sheet.memory.type if sheet.memory else "") or "the memory outside the package"
+        found.append(f"its {MEMORY} roof is that of {outside} alone; the bandwidth of its {kind} is not stated.")
+    return (*found, *(f"note of the sheet: {note}" for note in sheet.notes)) if apart or unknown else tuple(found)
 
 
 def _main(bandwidth: float | None, kind: str) -> tuple[Slope, ...]:

@@ -103,6 +103,8 @@ class Host:
         Bytes; 0 if unknown. What a control group leaves of the available memory counts where that is less.
     memory_limit : int or None
         Smallest cgroup memory limit in force in bytes; None without one.
+    kinds : tuple of str
+        Kinds of core, the fastest first; empty where all are alike.
     cpu_quota : float or None
         CPUs' worth of time a cgroup lets this process use (``cpu.max``); None without a quota.
     hypervisor, container : str
@@ -137,6 +139,7 @@ class Host:
     turbo: str = ""
     page_size: int = 4096
     notes: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -173,6 +176,9 @@ class Toolchain:
 USUAL_TEAMS = ("one", "all")
 """Teams that need no name beside their number of threads."""
 
+SMT = "SMT"
+"""Name of the team with a thread on every logical CPU, SMT siblings too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Team:
@@ -181,7 +187,8 @@ class Team:
     Attributes
     ----------
     name : str
-        ``"one"`` and ``"all"`` for the usual two; others (a kind of core, a NUMA node) carry a name of their own.
+        ``"one"`` and ``"all"`` for the usual two, and a bare number for others of the kind; what else there is carries
+        a name of its own: ``"one E"`` and ``"all E"`` for a kind of core, ``"SMT"``, ``"node 0, memory 1"``.
     cpus : tuple of int
         One thread a CPU, in this order. The first is the leader.
     cores : int
@@ -201,12 +208,20 @@ class Team:
         return len(self.cpus)
 
     @property
+    def usual(self) -> bool:
+        """Whether it is told by its number of threads alone: one thread after the other on the CPUs in their order."""
+        return self.name in USUAL_TEAMS or self.name.isdigit()
+
+    @property
     def label(self) -> str:
         """What a person calls it: ``"1 thread"``, ``"16 threads on 8 cores"``, ``"4 threads (P)"``."""
         label = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         if self.cores != self.threads:
             label += " on 1 core" if self.cores == 1 else f" on {self.cores} cores"
-        return label if self.name in USUAL_TEAMS or self.name.isdigit() else f"{label} ({self.name})"
+        if self.usual:
+            return label
+        first, _, kind = self.name.partition(" ")
+        return f"{label} ({kind if first in USUAL_TEAMS else self.name})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -552,6 +567,9 @@ class Results:
     conditions : tuple of Condition
         The machine at the start of each run behind the measurements: one of a plain sweep, more of one that was
         resumed or to which kernels were added, none of sweeps from before they were recorded.
+    roofs_started : str
+        Where kernels were added to a sweep, when that sweep began; `started` is then when the kernels began. Empty
+        where both were measured in one run.
     """
 
     started: str
@@ -565,6 +583,11 @@ class Results:
     complete: bool = True
     kernels: tuple[Kernel, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    roofs_started: str = ""
+
+    def same_sweep(self, other: Results) -> bool:
+        """Whether the other began at the same time and holds the same measurements: a copy under another name."""
+        return self.started == other.started and self.measurements == other.measurements
 
 
 # --------------------------------------------------------------------------------------------- what follows
@@ -586,6 +609,8 @@ class Estimate:
         ``"A"`` to ``"D"``.
     samples : int
         How many stand behind it.
+    clock_hz : float or None
+        Core clock that a sample near the best ran at: the middle one of those; None where the clock is not known.
     """
 
     best: float
@@ -594,6 +619,7 @@ class Estimate:
     spread: float
     grade: Grade
     samples: int
+    clock_hz: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -889,6 +915,23 @@ class Scaling:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeBandwidth:
+    """Load bandwidth of the cores of one NUMA node from the memory of one, in byte/s of all its threads together."""
+
+    cpu_node: int
+    memory_node: int
+    team: Team
+    working_set: int
+    rate: Estimate
+    verified: bool
+
+    @property
+    def local(self) -> bool:
+        """Whether the memory is the node's own."""
+        return self.cpu_node == self.memory_node
+
+
+@dataclass(frozen=True, slots=True)
 class Overhead:
     """The cost of working together. ``rate`` is in events per second, so that the best one is the cheapest.
 
@@ -925,6 +968,12 @@ class Roofline:
     strides: tuple[Strided, ...] = ()
     scaling: tuple[Scaling, ...] = ()
     overheads: tuple[Overhead, ...] = ()
+    numa: tuple[NodeBandwidth, ...] = ()
+
+    @property
+    def usual_teams(self) -> tuple[Team, ...]:
+        """Teams that are told by their number of threads; all of them where there is no such."""
+        return tuple(team for team in self.teams if team.usual) or self.teams
 
     @property
     def teams(self) -> tuple[Team, ...]:

@@ -10,7 +10,7 @@ from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
 from ert.roofline.beside import slope_beside
 from ert.roofline.facts import Facts
 from ert.roofline.model import Estimate, Kernel, Measurement, Results, Roofline, Work
-from ert.roofline.placement import Bound, Placement
+from ert.roofline.placement import Bound, Placement, same_problem
 from ert.roofline.statistics import rates
 
 __all__ = ["HALF", "Bound", "Placement", "fastest_rungs", "place", "rank"]
@@ -47,7 +47,7 @@ def place(results: Results, roofline: Roofline) -> tuple[Placement, ...]:
         for m in results.measurements
         if m.case.probe in kernels and m.valid and _countable(m)
     ]
-    return tuple(_advised(placement, Facts(placement, roofline, placed)) for placement in placed)
+    return tuple(_advised(placement, Facts(placement, roofline, placed, mixes)) for placement in placed)
 
 
 def _advised(placement: Placement, facts: Facts) -> Placement:
@@ -143,19 +143,18 @@ def rank(placements: Iterable[Placement]) -> tuple[Placement, ...]:
 def fastest_rungs(placements: Iterable[Placement]) -> tuple[Placement, ...]:
     """Leave out the slower rungs of each ladder: what they could win, a faster rung has won already.
 
-    The fastest is that with the highest FLOP rate of one ladder, team and precision. Other kernels stay.
+    A rung is left out if another one of its ladder solves the same problem, see
+    :func:`ert.roofline.placement.same_problem`, at a higher FLOP rate. Other sizes and levels are other problems, and
+    other kernels stay.
     """
     placements = tuple(placements)
-    best: dict[tuple[object, ...], Placement] = {}
-    for placement in placements:
-        key = _ladder(placement)
-        if key not in best or _speed(placement) > _speed(best[key]):
-            best[key] = placement
-    return tuple(p for p in placements if not p.kernel.ladder or best[_ladder(p)] is p)
+    return tuple(p for p in placements if not any(_beats(other, p) for other in placements))
 
 
-def _ladder(placement: Placement) -> tuple[object, ...]:
-    return placement.kernel.ladder, placement.case.team, placement.case.precision
+def _beats(other: Placement, one: Placement) -> bool:
+    """Whether another rung of the same ladder is faster on the same problem."""
+    ladder = one.kernel.ladder
+    return bool(ladder) and other.kernel.ladder == ladder and _speed(other) > _speed(one) and same_problem(other, one)
 
 
 def _speed(placement: Placement) -> float:

@@ -9,6 +9,9 @@ from ert.roofline.model import Case, Code, ComputeRoof, Estimate, Kernel, Memory
 
 Bound = Literal["memory", "compute", "neither", "unknown"]
 
+BLOCKS = ("kc", "mc", "nc")
+"""Parameters of implementations and not of problems: the blocks of a matrix product."""
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -91,3 +94,16 @@ class Placement:
     def label(self) -> str:
         """Name it among all others of its team: ``"gemv n 4096 fp64 DRAM"``."""
         return " ".join(filter(None, (self.kernel.name, self.size, self.case.precision, self.level)))
+
+
+def same_problem(one: Placement, other: Placement) -> bool:
+    """Whether two implementations of one algorithm solved the same problem, so that their times compare.
+
+    They do if team, precision, level and every size that both have are the same. What only one of them has are its
+    blocks (``kc``, ``mc``, ``nc`` of a matrix product), which change how it is solved and not what.
+    """
+    first, second = dict(one.case.parameters), dict(other.case.parameters)
+    alike = (one.case.team, one.case.precision, one.level) == (other.case.team, other.case.precision, other.level)
+    return alike and all(
+        second[name] == value for name, value in first.items() if name in second and name not in BLOCKS
+    )

@@ -8,8 +8,10 @@ from itertools import combinations
 from typing import Literal
 
 from ert.roofline import formulas
-from ert.roofline.machine import Machine, Peak, Slope, combined, differs
-from ert.roofline.model import MEMORY
+from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
+from ert.roofline.machine import Machine, Peak, Slope, allowance, combined, differs, largest_team
+from ert.roofline.model import MEMORY, Roofline
+from ert.roofline.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,9 @@ class Part:
         Whose memory roof applies; empty for main memory.
     unit : str
         ``"vector"`` or ``"matrix"``; empty for the faster one that a machine has.
+    kernel : Placement or None
+        The measured kernel that it stands for: machines that were measured are then asked for the roofs that apply to
+        it, by kind of arithmetic and access mix, and not for their headline roofs.
     """
 
     name: str
@@ -39,6 +44,7 @@ class Part:
     weight: float = 1.0
     level: str = ""
     unit: str = ""
+    kernel: Placement | None = None
 
     @property
     def intensity(self) -> float:
@@ -76,6 +82,8 @@ class Forecast:
         Lower bound of the time of doing it once: max(FLOP / peak, bytes / bandwidth).
     total_seconds : float
         The same times its weight.
+    measured : float or None
+        Seconds that the kernel behind the part took on this very machine, in the same sweep; None for all others.
     """
 
     part: Part
@@ -86,6 +94,12 @@ class Forecast:
     bound: Literal["memory", "compute"]
     seconds: float
     total_seconds: float
+    measured: float | None = None
+
+    @property
+    def beaten(self) -> bool:
+        """Whether the kernel was measured to take less than the lower bound, by more than the spread of its roof."""
+        return self.measured is not None and self.measured * (1.0 + self.spread) < self.seconds
 
     @property
     def spread(self) -> float:
@@ -174,6 +188,9 @@ def forecast(part: Part, machine: Machine) -> Forecast:
         If the machine has no roof of the part's precision or level.
     """
     peak, slope = machine.peak(part.precision, part.unit), machine.slope(part.level)
+    own = part.kernel is not None and machine.results is not None and part.kernel in machine.kernels
+    if part.kernel is not None and machine.roofline is not None:
+        peak, slope = _roofs(part.kernel, machine, machine.roofline, own=own) or (peak, slope)
     ridge = formulas.ridge(peak.rate, slope.rate)
     seconds = max(part.flop / peak.rate, part.traffic / slope.rate)
     return Forecast(
@@ -185,6 +202,29 @@ def forecast(part: Part, machine: Machine) -> Forecast:
         bound="memory" if part.intensity < ridge else "compute",
         seconds=seconds,
         total_seconds=seconds * part.weight,
+        measured=part.kernel.seconds if part.kernel is not None and own else None,
+    )
+
+
+def _roofs(kernel: Placement, machine: Machine, roofline: Roofline, *, own: bool) -> tuple[Peak, Slope] | None:
+    """Return the roofs of a measured machine that apply to a kernel; None where one of them was not measured.
+
+    On the machine that ran it they are those that it was placed under, as they were beside it if they moved.
+    """
+    if own:
+        top, foot = kernel.compute_roof, kernel.memory_roof
+    else:
+        team, mixes = (
+            largest_team(roofline.teams),
+            works_of_mixes(machine.results.measurements if machine.results else ()),
+        )
+        top = compute_roof(kernel.kernel, team, kernel.case.precision, roofline.compute)
+        foot = memory_roof(kernel.work, kernel.kernel.mix, team, kernel.level, roofline.memory, mixes)
+    if top is None or foot is None:
+        return None
+    return (
+        Peak(top.precision, "vector", top.name, top.rate.best, allowance(top.rate)),
+        Slope(foot.level, foot.mix, foot.name, foot.rate.best, allowance(foot.rate)),
     )
 
 

@@ -11,16 +11,31 @@ DIGITS = 3
 """Significant digits shown: no rate is known better than to a few parts in a thousand."""
 
 LARGE = ("", "k", "M", "G", "T", "P", "E")
-SMALL = ("", "m", "µ", "n")
+SMALL = ("", "m", "µ", "n", "p", "f")
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 CLOCK_FORM_SECONDS = 100.0
 """From here on a duration reads better as minutes and seconds."""
 
+LONGEST_SECONDS = 3.6e9
+"""A million hours: what takes longer is written with a power of ten, since nobody reads it to the minute."""
+
+MOST_DIGITS = 24
+"""Decimals keep 28 digits; what has more before the last one shown is left as it is."""
+
+POWERS = -6, 21
+"""Numbers below the one power of ten and from the other on are written with a power: their zeros could not be counted.
+Rates have prefixes up to the second one's."""
+
 
 def operation(precision: str) -> str:
     """Name what is counted: ``"OP"`` for integer precisions, else ``"FLOP"``."""
     return "OP" if precision.startswith(("int", "uint")) else "FLOP"
+
+
+def article(name: str) -> str:
+    """Return the article before the name of a level: ``"an"`` before L1, L2 and L3, else ``"a"``."""
+    return "an" if name.startswith("L") else "a"
 
 
 def width(bits: int, precision: str) -> str:
@@ -55,13 +70,15 @@ def number(value: float) -> str:
     """Write a plain number with three significant digits, without a prefix: ``"0.179"``, ``"1365"``."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
-    return f"{_rounded(value):f}"
+    return _power(value) if _extreme(value) else f"{_rounded(value):f}"
 
 
 def seconds(value: float) -> str:
     """Write a duration in seconds: ``"12.3 ns"``, ``"4.50 s"``, ``"2 min 5 s"``, ``"1 h 2 min"``."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g} s"
+    if abs(value) >= LONGEST_SECONDS or abs(value) < 1000.0 ** (1 - len(SMALL)):
+        return f"{_power(value)} s"
     if abs(value) >= CLOCK_FORM_SECONDS:
         return _clock_form(value)
     step = 0
@@ -100,6 +117,8 @@ def _prefixed(value: float, unit: str) -> str:
     """Write a value with the decimal prefix that leaves one to three digits before the point."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g} {unit}"
+    if _extreme(value / 10.0):
+        return f"{_power(value)} {unit}"
     step = 0
     # The rounded value decides, so that 999.6e9 becomes 1.00 T and not 1000 G.
     while abs(_rounded(value / 1000.0**step)) >= 1000 and step + 1 < len(LARGE):
@@ -112,9 +131,18 @@ def _decimal(value: float) -> Decimal:
     return Decimal(repr(float(value)))
 
 
+def _extreme(value: float) -> bool:
+    return not 10.0 ** POWERS[0] <= abs(value) < 10.0 ** POWERS[1]
+
+
+def _power(value: float) -> str:
+    """Write a number with three significant digits and a power of ten: ``"1.00e+27"``."""
+    return f"{value:.{DIGITS - 1}e}"
+
+
 def _quantized(value: Decimal, step: Decimal) -> Decimal:
-    # Numbers far above the step would need more digits than the context keeps; they are whole as they are.
-    return value.quantize(step, ROUND_HALF_UP) if value.adjusted() < 20 else value
+    # Numbers far above the step would need more digits than the context keeps; they are whole anyway.
+    return value.quantize(step, ROUND_HALF_UP) if value.adjusted() < step.adjusted() + MOST_DIGITS else value
 
 
 def _rounded(value: float) -> Decimal:

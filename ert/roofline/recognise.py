@@ -31,12 +31,18 @@ class Recognised:
         How it was recognised, or what it would take, as a sentence.
     doubts : tuple of str
         Sentences on what the processor does not tell.
+    other_core : str
+        A sentence where the processor tells that its core is not the sheet's; else empty.
+    file : str
+        Path of the sheet where it was given by one; else empty.
     """
 
     cpu: CpuSheet | None
     groups: tuple[tuple[str, CoreGroup], ...]
     how: str
     doubts: tuple[str, ...] = ()
+    other_core: str = ""
+    file: str = ""
 
     @property
     def sheets(self) -> tuple[CpuSheet | CoreSheet, ...]:
@@ -69,7 +75,7 @@ def recognise(host: Host, cores: Sequence[CoreSheet], cpus: Sequence[CpuSheet]) 
     named = [cpu for cpu in cpus if names_model(cpu.title, host.cpu_model)]
     if named:
         cpu = max(named, key=lambda cpu: len(_words(cpu.title)))
-        return assume(host, cpu, f"recognised by its model name, {host.cpu_model!r}")
+        return assume(host, cpu, f"recognised by its model name, {host.cpu_model!r}", cores)
     groups: list[tuple[str, CoreGroup]] = []
     doubts: list[str] = []
     for kind in _kinds(host):
@@ -86,13 +92,33 @@ def recognise(host: Host, cores: Sequence[CoreSheet], cpus: Sequence[CpuSheet]) 
     return Recognised(None, tuple(groups), how, tuple(dict.fromkeys(doubts)))
 
 
-def assume(host: Host, sheet: Sheet, how: str) -> Recognised:
-    """Hold a host against a given sheet, of a CPU or a core; ValueError for an accelerator."""
+def assume(host: Host, sheet: Sheet, how: str, cores: Sequence[CoreSheet] = (), file: str = "") -> Recognised:
+    """Hold a host against a given sheet, of a CPU or a core.
+
+    Parameters
+    ----------
+    host : Host
+        The machine that was measured.
+    sheet : Sheet
+        What it is held against.
+    how : str
+        Why this sheet.
+    cores : sequence of CoreSheet
+        All known cores, so that another core than the sheet's can be named.
+    file : str
+        Path of the sheet where it was given by one.
+
+    Raises
+    ------
+    ValueError
+        For an accelerator.
+    """
     if isinstance(sheet, AcceleratorSheet):
         raise ValueError(f"{sheet.name} is an accelerator; a sweep measures a CPU")
     kinds = _kinds(host)
     if isinstance(sheet, CoreSheet):
-        return Recognised(None, tuple((kind, CoreGroup(_count(host, kind), sheet, kind)) for kind in kinds), how)
+        held = tuple((kind, CoreGroup(_count(host, kind), sheet, kind)) for kind in kinds)
+        return Recognised(None, held, how, other_core=_other_core(host, held, cores), file=file)
     doubts = []
     groups = []
     for kind in kinds:
@@ -104,7 +130,7 @@ def assume(host: Host, sheet: Sheet, how: str) -> Recognised:
         if not kind and len(sheet.groups) > 1:
             taken = fitting[0].kind or "the first"
             doubts.append(f"The system does not tell which kind of core a logical CPU is; all are taken as {taken}.")
-    return Recognised(sheet, tuple(groups), how, tuple(doubts))
+    return Recognised(sheet, tuple(groups), how, tuple(doubts), other_core=_other_core(host, groups, cores), file=file)
 
 
 def names_model(title: str, model: str) -> bool:
@@ -130,6 +156,24 @@ def _fits(core: CoreSheet, host: Host, kind: str) -> bool:
         return False
     numbers, number = (known.models, seen.get("model")) if known.models else (known.parts, seen.get("part"))
     return number in numbers and (not kind or not known.kinds or kind in known.kinds)
+
+
+def _other_core(host: Host, groups: Sequence[tuple[str, CoreGroup]], cores: Sequence[CoreSheet]) -> str:
+    """Return a sentence if what the processor tells of itself is not the core of a sheet; empty if nothing is told."""
+    seen = dict(host.identity)
+    for kind, group in groups:
+        core = group.core
+        numbers = () if core is None else core.recognition.models or core.recognition.parts
+        told = "model" in seen or "part" in seen
+        if core is None or not numbers or not told or _fits(core, host, kind):
+            continue
+        what = "CPUID" if "family" in seen else "identification"
+        fitting = [each for each in cores if _fits(each, host, kind)]
+        if fitting:
+            named = _choose(fitting, host)[0].title
+            return f"the result's {what} is that of {named}, the sheet's core is {core.title}"
+        return f"the result's {what} ({_identity(host)}) is that of no known sheet, the sheet's core is {core.title}"
+    return ""
 
 
 def _choose(fitting: Sequence[CoreSheet], host: Host) -> tuple[CoreSheet, list[str]]:

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from ert.roofline.facts import Facts, Sentences
-from ert.roofline.quantities import operation, percent, rate, seconds, size
-from ert.roofline.ways import fewer_bytes, fewer_operations, more_threads, without_allocation
+from ert.roofline.quantities import number, operation, percent, rate, seconds, size
+from ert.roofline.ways import (
+    climb,
+    fewer_bytes,
+    fewer_operations,
+    more_threads,
+    rung_with_fewer_bytes,
+    without_allocation,
+)
 
 NEAR = 0.8
 """Efficiency from which a kernel is near its roof: what remains is no more than good code commonly leaves (a packed
 matrix product 0.85 to 0.93, a stencil 0.9), so that other work pays more than better code."""
 
+TOP = 0.95
+"""Efficiency from which nothing is left to better code: roofs repeat no better."""
+
 SHORT = 0.1
-"""A barrier or a start that takes this part of a pass holds it up more than roofs are uncertain."""
+"""A call or a start that takes this part of a pass holds it up more than roofs are uncertain."""
+
+CALL_SECONDS = {"library": 1e-6}
+"""What the call of a library takes without work: a product or a transform of one element takes 0.9 microseconds."""
+
+BRIEF_SECONDS = 1e-6
+"""A shorter pass that is far below its roofs is held up by its ends: small products and vectors of a few elements."""
+
+LOOP_SECONDS = 20e-9
+"""What entering and leaving the loops of a pass takes: one of a single element takes 3 to 25 nanoseconds."""
 
 CACHED = 4
 """A working set of up to so many capacities of the nearer cache finds a good part of its data there."""
@@ -36,6 +55,13 @@ def above_memory_roof(facts: Facts) -> Sentences:
     if not facts.is_above() or slope is None or placement.memory_share != placement.efficiency:
         return ()
     first = f"It moves {percent(placement.memory_share or 0.0)} of what the {slope.name} roof allows"
+    other = facts.other_mix
+    if other:
+        mine, its = other
+        return (
+            f"{first}: {percent(mine)} of its traffic are reads, {percent(its)} of that roof's, and no nearer mix was "
+            "measured there.",
+        )
     nearer = facts.nearer()
     if nearer and placement.case.working_set <= CACHED * nearer[1]:
         name, capacity = nearer
@@ -50,6 +76,8 @@ def above_memory_roof(facts: Facts) -> Sentences:
             "measured in a slower spell of the machine.",
             "Repeat the sweep on a quiet machine.",
         )
+    if placement.level == "L1":
+        return (f"{first}: the code loads or stores less than is counted, or the roof was measured too low.",)
     return (
         f"{first}: its modelled traffic counts bytes at {placement.level} that stay in a nearer cache, or the roof was "
         "measured too low.",
@@ -77,44 +105,64 @@ def above_compute_roof(facts: Facts) -> Sentences:
 
 
 def too_short(facts: Facts) -> Sentences:
-    """A pass that takes not much longer than a barrier, or than a start of threads where a library makes one."""
+    """A pass that takes not much longer than its call and loop ends, or a start of threads where a library makes one.
+
+    Passes follow each other without a barrier, so that a barrier is no cause; it is told what one would add.
+    """
     placement = facts.placement
     if facts.efficiency >= NEAR:
         return ()
-    library = placement.kernel.implementation == "library"
-    cost = facts.cost("last end" if library else "barrier")
-    if cost is None or facts.team.threads == 1 or cost < SHORT * placement.seconds:
+    several = facts.team.threads > 1
+    if placement.kernel.implementation == "library":
+        start = facts.cost("last end") if several else None
+        # A pass that takes less than a start made none.
+        if start is not None and SHORT * placement.seconds <= start < placement.seconds:
+            return (
+                f"It is too short: {seconds(start)} to start {facts.team.label} are "
+                f"{percent(start / placement.seconds)} of a pass of {seconds(placement.seconds)}.",
+                "Do more at a time, larger or several problems, or use fewer threads.",
+            )
+    least = CALL_SECONDS.get(placement.kernel.implementation, LOOP_SECONDS)
+    brief = placement.bound == "neither" and placement.seconds < BRIEF_SECONDS
+    if least < SHORT * placement.seconds and not brief:
         return ()
-    what = "to start" if library else "for a barrier of"
+    what = "calls of the library" if placement.kernel.implementation == "library" else "calls and loop ends"
+    barrier = facts.cost("barrier") if several else None
+    added = f" A barrier of {facts.team.label} after each pass would add {seconds(barrier)}." if barrier else ""
     return (
-        f"It is too short: {seconds(cost)} {what} {facts.team.label} are {percent(cost / placement.seconds)} of a pass "
-        f"of {seconds(placement.seconds)}, and calls and loop ends count.",
-        "Do more at a time, larger or several problems, or use fewer threads.",
+        f"It is too short: in a pass of {seconds(placement.seconds)}, {what} take a good part.{added}",
+        "Do more at a time, larger or several problems.",
     )
 
 
 def at_memory_roof(facts: Facts) -> Sentences:
-    """Memory-bound and near: only fewer bytes help, or a higher roof."""
+    """Memory-bound and near: fewer bytes help, or a higher roof."""
     placement, slope = facts.placement, facts.placement.memory_roof
     if placement.bound != "memory" or facts.efficiency < NEAR or slope is None:
         return ()
     return (
-        f"At {percent(facts.efficiency)} of the {slope.name} roof ({rate(slope.rate.best, 'B')}) only fewer bytes make "
-        "it faster.",
-        fewer_bytes(facts),
+        f"At {percent(facts.efficiency)} of the {slope.name} roof ({facts.slope_text}) {_left(facts, 'bytes')}.",
+        rung_with_fewer_bytes(facts) or fewer_bytes(facts),
     )
 
 
 def at_compute_roof(facts: Facts) -> Sentences:
-    """Compute-bound and near: only fewer operations help, or a higher roof."""
+    """Compute-bound and near: a faster rung, fewer operations, or a higher roof."""
     placement, peak = facts.placement, facts.placement.compute_roof
     if placement.bound != "compute" or facts.efficiency < NEAR or peak is None:
         return ()
     return (
         f"At {percent(facts.efficiency)} of the {peak.name} roof ({rate(peak.rate.best, operation(peak.precision))}) "
-        "only fewer operations make it faster.",
-        fewer_operations(facts),
+        f"{_left(facts, 'operations')}.",
+        climb(facts, fewer_operations(facts)),
     )
+
+
+def _left(facts: Facts, what: str) -> str:
+    """Say what better code could win with the same work, and whether anything but less work can."""
+    if facts.efficiency >= TOP:
+        return f"only fewer {what} make it faster"
+    return f"at most {number(1 / facts.efficiency)} times the speed is left with the same {what}"
 
 
 def below_memory_roof(facts: Facts) -> Sentences:
@@ -123,8 +171,9 @@ def below_memory_roof(facts: Facts) -> Sentences:
     if placement.bound != "memory" or slope is None:
         return ()
     return (
-        f"It moves {percent(facts.efficiency)} of what the {slope.name} roof allows ({rate(slope.rate.best, 'B')}).",
-        without_allocation(facts)
+        f"It moves {percent(facts.efficiency)} of what the {slope.name} roof allows ({facts.slope_text}).",
+        rung_with_fewer_bytes(facts)
+        or without_allocation(facts)
         or more_threads(facts)
         or "That roof is a stream in order on huge pages: look at the order of its accesses, at work beside them, and "
         "at threads that end late.",

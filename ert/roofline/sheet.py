@@ -156,7 +156,8 @@ class CoreSheet:
 class CoreGroup:
     """The cores of one kind in a CPU, and their clocks in hertz.
 
-    ``core`` is None where no sheet describes them. ``kind`` is empty where the CPU has one kind only.
+    ``core`` is None where no sheet describes them. ``kind`` is empty where the CPU has one kind only. ``highest`` is
+    what single cores of them reach beyond the boost clock (favoured cores, or while it is cool), where it is stated.
     """
 
     count: int
@@ -165,6 +166,7 @@ class CoreGroup:
     base: float | None = None
     all_core: float | None = None
     boost: float | None = None
+    highest: float | None = None
 
     def clock(self, clock: Clock) -> float | None:
         """Return one of the stated clocks in hertz."""

@@ -164,7 +164,7 @@ def _ridges(found: Side) -> Iterator[Item]:
         for foot, slope in found.items():
             if top.kind == "compute roof" and foot.kind == "memory roof" and top.team == foot.team:
                 name = f"{top.precision} {foot.level}"
-                key = Key("ridge point", top.team, name, "FLOP/byte", top.precision, foot.level)
+                key = Key("ridge point", top.team, name, f"{operation(top.precision)}/byte", top.precision, foot.level)
                 spread = None if peak.spread is None or slope.spread is None else peak.spread + slope.spread
                 value = ridge(peak.value, slope.value)
                 yield key, Quantity(value, spread, f"{peak.name}, {slope.name}", (*peak.revisions, *slope.revisions))

@@ -67,7 +67,7 @@ def estimate(
     -------
     Estimate
         `spread` is 1 - median of the rounds' bests / best. `per_cycle` is in units per cycle of one core, None where
-        no clock is known.
+        no clock is known; `clock_hz` is the clock of one of the samples that it comes from.
 
     Raises
     ------
@@ -103,13 +103,15 @@ def estimate(
         by_round[number] = max(rate, by_round.get(number, 0.0))
     # Relative to the best first: sums of very large rates must not overflow.
     bests = [rate / best for rate in by_round.values()]
+    near = _near_best([(rate, clock) for rate, _, clock in usable])
     return Estimate(
         best=best,
         median=median(rate / best for rate, _, _ in usable) * best,
-        per_cycle=_per_cycle([(rate, clock) for rate, _, clock in usable], cores),
+        per_cycle=_per_cycle(near, cores),
         spread=1.0 - median(bests),
         grade=grade(bests, len(usable)),
         samples=len(usable),
+        clock_hz=median_low(clock for _, clock in near) if near else None,
     )
 
 
@@ -169,16 +171,22 @@ def grade(round_bests: Sequence[float], samples: int) -> Grade:
     return GRADES[min(step, GRADES.index("D"))]
 
 
-def _per_cycle(timed: Sequence[tuple[float, float]], cores: int) -> float | None:
-    """Units per cycle of one core from pairs of rate and clock; None where no clock is known."""
+def _near_best(timed: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the pairs of rate and clock of undisturbed samples; none where no clock is known."""
     known = sorted(((rate, clock) for rate, clock in timed if math.isfinite(clock) and clock > 0.0), reverse=True)
     if not known:
-        return None
+        return []
     best = known[0][0]
-    near = [
+    return [
         (rate, clock)
         for i, (rate, clock) in enumerate(known)
         if rate >= (1.0 - NEAR_BEST) * best or (i < MIN_CLOCKS and rate >= (1.0 - STILL_NEAR) * best)
     ]
+
+
+def _per_cycle(near: Sequence[tuple[float, float]], cores: int) -> float | None:
+    """Units per cycle of one core from pairs of rate and clock; None where there are none."""
+    if not near:
+        return None
     ratio = median_low(rate / clock for rate, clock in near) / cores
     return ratio if math.isfinite(ratio) else None

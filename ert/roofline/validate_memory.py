@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ert.roofline.caches import SMALLEST_CACHE
+from ert.roofline.caches import BEYOND_CACHE, SMALLEST_CACHE
 from ert.roofline.checks import Cause, Check, Factor, computed, judge
 from ert.roofline.model import MEMORY, Host, MemoryRoof, Roofline, Team
-from ert.roofline.quantities import rate
+from ert.roofline.quantities import percent, rate
 from ert.roofline.recognise import Recognised
 from ert.roofline.sheet import CHANNEL_BYTES, CacheSheet, CoreGroup, CpuSheet
 
@@ -20,10 +20,21 @@ CAPACITY_ABOVE = 1.5
 """The same, upwards: the effective capacity is the middle of a step that begins at the true one and takes up to an
 octave."""
 
+WITNESSES_AGREE = 1.25
+"""Two effective capacities this near are one: a curve has about eight points an octave, and steps are rounded."""
+
+AS_FAST = 1.5
+"""An outer level is about as fast as this one if its latency is at most so many times that of this one."""
+
+DECLARED = "declared by the system"
+
 PINS_PART = 0.7
 """Part of the rate of the pins that streams reach on healthy machines. Published: 0.70 (EPYC 7452), 0.82 (A64FX), 0.89
 (Xeon Gold 6248), 0.91 (Xeon E5-2697 v4), 0.92 (Xeon Gold 6148); refresh and turns of the bus take the rest. The sheets
 and measurements in the folder machines say where these come from."""
+
+MOST_CACHED = 0.9
+"""A working set of which the last cache could hold more is no measurement of memory: no bandwidth says more of it."""
 
 PATH_PART = 0.5
 """Part of the width of the path between L2 and L1 from which a sustained stream shows no fault: the path also carries
@@ -64,7 +75,9 @@ def cache_bandwidths(
         yield judge(check, 1 - tolerance, 1 + tolerance, below, above)
 
 
-def capacities(host: Host, roofline: Roofline, machine: Recognised, tolerance: float) -> Iterable[Check]:
+def capacities(
+    host: Host, roofline: Roofline, single: Team | None, machine: Recognised, tolerance: float
+) -> Iterable[Check]:
     """Sizes of caches: declared against the sheet, and effective against what is promised or declared."""
     for level in _levels(host, machine):
         stated = _stated(machine, level)
@@ -83,18 +96,11 @@ def capacities(host: Host, roofline: Roofline, machine: Recognised, tolerance: f
             yield _against_total(host, check, level, stated.total)
         elif declared is not None:
             yield replace(check, why="No sheet states the size of this cache for this CPU.")
-        effective = _effective(roofline, level)
         promised = size if size is not None else declared
-        if effective is None or promised is None:
+        if promised is None or single is None:
             continue
-        basis = "size of an instance on the sheet" if size is not None else "declared by the system"
-        yield judge(
-            Check("Cache capacity", f"{level} effective, one thread", "B", effective, promised, basis),
-            CAPACITY_PART,
-            CAPACITY_ABOVE,
-            _part_of_cache(host, level),
-            Cause("The data stay near for longer than this cache is large: an outer cache is as fast.", failed=False),
-        )
+        basis = "size of an instance on the sheet" if size is not None else DECLARED
+        yield from _effective(host, roofline, single, level, promised, basis)
 
 
 def memory_bandwidth(
@@ -116,17 +122,19 @@ def memory_bandwidth(
     part = check.ratio or 0.0
     if share < 1 and part < PINS_PART:
         kept = part >= share * PINS_PART
+        reached = f"{percent(part / share)} of it" if part < share else f"{part / share:.1f} times that"
         why = (
             f"This process uses {team.cores} of {cpu.cores * sockets} cores. Their share of the promise is "
-            f"{rate(share * one * sockets, 'B')}, and they reach {'that' if kept else 'less than that'}."
+            f"{rate(share * one * sockets, 'B')}, and they reach {reached}."
         )
-        yield judge(check, PINS_PART, 1 + tolerance, Cause(why, failed=not kept), _faster_memory(cpu))
+        yield judge(check, PINS_PART, 1 + tolerance, Cause(why, failed=not kept), _faster_memory(cpu, False))
         return
+    cached = part <= (1 + tolerance) / (1 - _cached_part(host, roof, cpu, sockets))
     slow = Cause(
         "Empty channels, slower memory than stated, or data on another NUMA node; look at the memory that is fitted.",
         failed=True,
     )
-    done = judge(check, PINS_PART, 1 + tolerance, slow, _faster_memory(cpu))
+    done = judge(check, PINS_PART, 1 + tolerance, slow, _faster_memory(cpu, cached))
     if done.verdict == "as promised":
         done = replace(
             done, why="The promise is the rate of the pins; streams reach 0.7 to 0.95 of it on sound machines."
@@ -155,12 +163,58 @@ def _stated(machine: Recognised, level: str) -> CacheSheet | None:
     return next((group.core.cache(level) for _, group in machine.groups if group.core), None)
 
 
-def _effective(roofline: Roofline, level: str) -> float | None:
-    """Return what one thread has of a level: the larger of what bandwidth and latency show, since others only take."""
-    curves = [curve for curve in roofline.curves if curve.team.threads == 1]
-    found = [p.capacity for curve in curves for p in curve.plateaus if p.name == level and p.capacity]
-    found += [x.capacity for x in roofline.latencies if x.level == level and x.team.threads == 1 and x.capacity]
-    return max(found, default=None)
+def _effective(host: Host, roofline: Roofline, team: Team, level: str, promised: float, basis: str) -> Iterable[Check]:
+    """What one thread has of a level: a line where bandwidth and latency agree, else a line each and no verdict."""
+    if team.threads != 1:
+        return
+    plateaus = [plateau for curve in roofline.curves if curve.team == team for plateau in curve.plateaus]
+    shown = {
+        "bandwidth": [p.capacity for p in plateaus if p.name == level and p.capacity],
+        "latency": [x.capacity for x in roofline.latencies if (x.level, x.team) == (level, team) and x.capacity],
+    }
+    found = {way: max(values) for way, values in shown.items() if values}
+    if not found:
+        return
+    above = _larger_than_declared(roofline, team, level)
+    judged = {
+        way: judge(
+            Check("Cache capacity", f"{level} effective, one thread", "B", value, promised, basis),
+            CAPACITY_PART,
+            CAPACITY_ABOVE,
+            _part_of_cache(host, level),
+            above,
+        )
+        for way, value in found.items()
+    }
+    if max(found.values()) <= WITNESSES_AGREE * min(found.values()):
+        yield next(iter(judged.values()))
+        return
+    certain = len({check.verdict for check in judged.values()}) == 1
+    for way, check in judged.items():
+        check = replace(check, name=f"{level} effective, {way}")
+        if certain:
+            why = f"Not certain: bandwidth and latency show different sizes. {check.why}".rstrip()
+            yield replace(check, why=why)
+        else:
+            why = "Not certain: bandwidth and latency show different sizes."
+            yield replace(check, failed=False, why=why)
+
+
+def _larger_than_declared(roofline: Roofline, team: Team, level: str) -> Cause:
+    """Say what data that stay near for longer than a cache is large mean: as fast an outer cache, unless it is slow."""
+    beyond = "The data stay near for longer than this cache is large"
+    known = [latency for latency in roofline.latencies if latency.team == team]
+    here = next((index for index, latency in enumerate(known) if latency.level == level), None)
+    if here is None or here + 1 >= len(known):
+        return Cause(f"{beyond}; the latency of the next level, which would say why, was not measured.", failed=False)
+    times = known[here + 1].seconds / known[here].seconds
+    if times <= AS_FAST:
+        return Cause(f"{beyond}: {known[here + 1].level} is about as fast.", failed=False)
+    return Cause(
+        f"{beyond}, though {known[here + 1].level} takes {times:.1f} times as long: prefetchers hide it, or the cache "
+        "is larger than stated.",
+        failed=False,
+    )
 
 
 def _other_size(host: Host, word: str) -> Cause:
@@ -212,11 +266,28 @@ def _memory_promise(cpu: CpuSheet, one: float, sockets: int) -> tuple[str, tuple
     return f"{memory.type} memory".strip(), (*width, (memory.transfers, "transfers/s"), *times)
 
 
-def _faster_memory(cpu: CpuSheet) -> Cause:
-    inside = " The memory inside the package may hold the data." if cpu.package_memory else ""
+def _faster_memory(cpu: CpuSheet, cached: bool) -> Cause:
+    """Say what a bandwidth above that of the pins means: impossible, unless something nearer holds some of the data."""
+    if cpu.package_memory:
+        return Cause("Above the rate of the pins: the memory inside the package may hold the data.", failed=False)
+    if cached:
+        return Cause("Above the rate of the pins: a part of the data can have stayed in cache.", failed=False)
     return Cause(
-        f"Faster than the pins of the stated memory: other modules, or data that stayed in cache.{inside}", failed=False
+        "No stream is faster than the pins: faster modules or more channels than the sheet states, or a wrong "
+        "measurement.",
+        failed=True,
     )
+
+
+def _cached_part(host: Host, roof: MemoryRoof, cpu: CpuSheet, sockets: int) -> float:
+    """Return the part of the data of a memory roof that the last cache can hold, at most :data:`MOST_CACHED`."""
+    data = roof.working_set * roof.team.threads
+    levels = [cache.level for cache in host.caches] + [cache.level for cache in cpu.caches]
+    last = max(levels, default="")
+    declared = sum(c.size for c in host.caches if c.level == last and c.size >= SMALLEST_CACHE)
+    stated = cpu.cache(last)
+    total = ((stated.total or stated.size or 0) if stated else 0) * sockets
+    return min(max(declared, total) / data, MOST_CACHED) if data else 1 / BEYOND_CACHE
 
 
 def _machine(host: Host) -> str:

@@ -40,7 +40,7 @@ def _check(host: Host, roofline: Roofline, team: Team, cpu: CpuSheet | None, pub
     )
     measured = _like(roofline, team, published)
     if measured is None:
-        return replace(check, why="No roof of this result measures the same.")
+        return replace(check, verdict="not comparable", why="No probe of this result measures the same.")
     sockets = len({c.package for c in host.cpus if c.id in team.cpus}) or 1
     # A figure that names neither counts a whole machine: of as many sockets as were measured here.
     cores = published.cores or (cpu.cores * (published.sockets or sockets) if cpu else None)
@@ -49,8 +49,8 @@ def _check(host: Host, roofline: Roofline, team: Team, cpu: CpuSheet | None, pub
         return replace(
             check,
             measured=measured,
-            verdict="not stated",
-            why=f"It took {taken}, this result {team.cores}: not comparable.",
+            verdict="not comparable",
+            why=f"It took {taken}, this result {team.cores}.",
         )
     return judge(
         replace(check, measured=measured),

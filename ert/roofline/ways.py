@@ -8,7 +8,8 @@ from ert.roofline.ceilings import Ceiling
 from ert.roofline.facts import FASTER, Facts
 from ert.roofline.formulas import ELEMENT_BYTES
 from ert.roofline.model import MEMORY
-from ert.roofline.quantities import number, operation, percent, rate, size
+from ert.roofline.placement import Placement, same_problem
+from ert.roofline.quantities import article, number, operation, percent, rate, seconds, size
 
 EXCESS = 1.1
 """Traffic from which on it is more than compulsory: less is edges and alignment."""
@@ -41,7 +42,7 @@ def fewer_bytes(facts: Facts) -> str:
 def without_allocation(facts: Facts) -> str:
     """Non-temporal stores, where their measured roof promises more than ordinary ones."""
     placement = facts.placement
-    work, slope = placement.work, placement.memory_roof
+    work, slope = placement.work, facts.best_slope
     if slope is None or placement.level != MEMORY or not work.allocate_bytes:
         return ""
     other = facts.memory(placement.level, f"{slope.mix}_nt", facts.team)
@@ -80,7 +81,7 @@ def larger_batch(facts: Facts) -> str:
     times = ridge / placement.intensity
     return (
         f"Its intensity of {number(placement.intensity)} FLOP/byte grows with the batch of {batch} and meets the ridge "
-        f"point ({number(ridge)} FLOP/byte) at a batch of about {math.ceil(batch * times)}."
+        f"point ({number(ridge)} FLOP/byte{facts.then}) at a batch of about {math.ceil(batch * times)}."
     )
 
 
@@ -90,7 +91,8 @@ def more_threads(facts: Facts) -> str:
     if found is None:
         return ""
     team, times = found
-    return f"{team.label} have a {facts.placement.level} roof {number(times)} times as high."
+    level = facts.placement.level
+    return f"{team.label} have {article(level)} {level} roof {number(times)} times as high."
 
 
 def other_work(facts: Facts) -> str:
@@ -101,9 +103,10 @@ def other_work(facts: Facts) -> str:
     if shorter and placement.intensity:
         way += f", or store {shorter} in place of {placement.case.precision}"
     if ridge is not None and placement.intensity:
+        times = number(ridge / placement.intensity)
         return (
-            f"The ridge point ({number(ridge)} FLOP/byte) is at {number(ridge / placement.intensity)} times its "
-            f"intensity ({number(placement.intensity)} FLOP/byte): {way}."
+            f"The ridge point ({number(ridge)} FLOP/byte{facts.then}) is at {times} times its intensity "
+            f"({number(placement.intensity)} FLOP/byte): {way}."
         )
     return f"{way[0].upper()}{way[1:]}."
 
@@ -135,13 +138,34 @@ def climb(facts: Facts, otherwise: str) -> str:
     found = facts.next_rung()
     if found is None:
         return otherwise
-    rung, times = found
-    other_size = f" (at {rung.size})" if rung.case.parameters != facts.placement.case.parameters else ""
-    return f"The next faster rung of the ladder, {rung.kernel.title}{other_size}, is {number(times)} times as fast."
+    return _told(facts, *found)
+
+
+def rung_with_fewer_bytes(facts: Facts) -> str:
+    """Say what the next faster rung of the ladder does where it moves fewer bytes for the same work; else nothing."""
+    found = facts.next_rung()
+    mine = facts.placement.intensity
+    if found is None or not mine or not found[0].intensity or found[0].intensity < EXCESS * mine:
+        return ""
+    return _told(facts, *found, f" with {number(mine / found[0].intensity)} times the bytes for each operation")
+
+
+def _told(facts: Facts, rung: Placement, times: float, how: str = "") -> str:
+    name, taken = f"The next faster rung of the ladder, {rung.kernel.title},", seconds(rung.seconds)
+    if same_problem(rung, facts.placement):
+        return f"{name} takes {taken}{how}: {number(times)} times as fast."
+    at = ", ".join(filter(None, (rung.size, rung.level)))
+    return f"{name} makes {number(times)} times the {operation(rung.case.precision)}/s{how}, at {at} ({taken})."
 
 
 def next_ceiling(facts: Facts, below: Ceiling, known: tuple[Ceiling, ...]) -> str:
-    """Say what wider vectors reach."""
+    """Say what wider vectors reach, or that the width is no accident."""
+    slope = facts.placement.memory_roof
+    if facts.placement.kernel.implementation == "explicit vectors":
+        same = slope is not None and slope.vector_bits == below.roof.vector_bits
+        return f"That width was chosen: it is the one of the {slope.name} roof." if slope and same else (
+            "That width was chosen, not left to a compiler."
+        )  # fmt: skip
     wider = [
         c for c in known if c.kind == "narrow" and c.roof.vector_bits > below.roof.vector_bits and c.share > below.share
     ]
@@ -156,4 +180,6 @@ def renumber(facts: Facts) -> str:
     """Say how to bring together what is read through an index."""
     nearer = facts.nearer()
     room = f", or block it so that what is gathered stays in {nearer[0]} ({size(nearer[1])})" if nearer else ""
+    if facts.row_bytes:
+        return f"Sort the indices, so that a row that is needed again is still in cache{room}, or shorten the rows."
     return f"Renumber or sort it so that neighbours share lines{room}."

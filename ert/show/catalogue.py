@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from ert.roofline.model import MEMORY, Case, Kernel, Work
 from ert.show.units import number, short, size
 
-NAME, FORMULA = 12, 44
+NAME, FORMULA = 14, 42
 """Columns of the names of the counts and of their formulas."""
 
-Row = tuple[Kernel, Case, Work]
-"""A kernel, a problem of it, and what that counts."""
+NO_BREAK = "\u00a0"
+"""Keeps a name and its number on one line; the text that is printed has ordinary blanks."""
+
+Row = tuple[Kernel, Case, Work, Mapping[str, int]]
+"""A kernel, a problem of it, what that counts, and the numbers in its formulas that follow from its sizes."""
 
 
 def listing(rows: Sequence[Row], width: int = 80) -> str:
@@ -21,8 +24,8 @@ def listing(rows: Sequence[Row], width: int = 80) -> str:
 
     Parameters
     ----------
-    rows : sequence of (Kernel, Case, Work)
-        In order; the case says in which size and precision the numbers are.
+    rows : sequence of (Kernel, Case, Work, mapping of str to int)
+        In order; the case says in which size and precision the numbers are, the mapping what else formulas name.
     width : int
         Columns.
     """
@@ -40,8 +43,8 @@ def listing(rows: Sequence[Row], width: int = 80) -> str:
     return "\n\n".join(blocks)
 
 
-def _kernel(kernel: Kernel, case: Case, work: Work, width: int) -> str:
-    sizes = ", ".join(f"{name} = {value}" for name, value in case.parameters)
+def _kernel(kernel: Kernel, case: Case, work: Work, numbers: Mapping[str, int], width: int) -> str:
+    sizes = ", ".join(f"{name}{NO_BREAK}={NO_BREAK}{value}" for name, value in case.parameters)
     traffic = work.traffic_bytes(case.level)
     facts: list[str] = [kernel.implementation]
     if kernel.ladder:
@@ -53,6 +56,9 @@ def _kernel(kernel: Kernel, case: Case, work: Work, width: int) -> str:
     lines += _count("stored", kernel.written, size(work.written_bytes), width)
     lines += _count("compulsory", kernel.compulsory, size(work.compulsory_bytes or 0), width)
     lines += _count("traffic", kernel.traffic, size(traffic), width)
+    if numbers:
+        known = ", ".join(f"{name}{NO_BREAK}={NO_BREAK}{value}" for name, value in numbers.items())
+        lines += _wrapped(f"{'with':<{NAME}}{known}", width)
     intensity = f"{_per_byte(work.flop, traffic)} of traffic in {MEMORY}, {_per_byte(work.flop, work.program_bytes)}"
     lines += _wrapped(f"FLOP/byte   {intensity} of program bytes, {case.precision}, {sizes}", width)
     lines += [line for text in (kernel.notes, kernel.source) if text for line in _wrapped(text, width, 0)]
@@ -68,7 +74,8 @@ def _count(name: str, formula: str, value: str, width: int) -> list[str]:
 
 def _wrapped(text: str, width: int, hanging: int = NAME) -> list[str]:
     indent = " " * (hanging + 2)
-    return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent=indent, break_on_hyphens=False)
+    lines = textwrap.wrap(text, width, initial_indent="  ", subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace(NO_BREAK, " ") for line in lines]
 
 
 def _flop(value: int) -> str:

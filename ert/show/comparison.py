@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from string import ascii_uppercase
 
+from ert.roofline.cautions import cautions
 from ert.roofline.compare import Comparison, Judgement, Row, Verdict
 from ert.roofline.differences import Fact, Value
 from ert.roofline.sides import Kind, Quantity
@@ -18,12 +19,25 @@ from ert.show.words import listed, plural
 PLAIN = (0.1, 10.0)
 """Ratios in between are written with three decimals, so that those near 1 can be told apart."""
 
-VERDICTS: tuple[Verdict, ...] = ("equal", "higher", "lower", "not comparable")
+EQUAL = (
+    "Equal: the larger number is at most (1 + combined spread) times the smaller. A number's spread is that of its "
+    "rounds, at least what its grade stands for; a promise has none, so that two promises "
+    "are equal only if they are the same."
+)
+
+RIDGES: Kind = "ridge point"
+"""Neither faster nor slower where they are higher: they say which roof is in the way."""
+
+WORDS = ("equal", "faster", "slower", "higher", "lower", "not comparable")
+"""In the order in which they are counted."""
+
+NOT_INSTALLED = "not installed"
+"""What results hold as the version of the tool where it ran from a folder that no installer knew."""
 
 HEADINGS: dict[Kind, str] = {
     "compute roof": "compute roof",
     "memory roof": "memory roof",
-    "ridge point": "ridge point, FLOP/byte",
+    "ridge point": "ridge point, operations/byte",
     "kernel": "kernel",
     "ceiling": "ceiling",
     "access mix": "access mix",
@@ -48,6 +62,8 @@ def sections(comparison: Comparison, names: Sequence[str], fail_below: float | N
     letters = ascii_uppercase[: len(names)]
     found = [Section("Comparison", (), legend(comparison.machines, names)), _differences(comparison, letters)]
     found.append(_summary(comparison, letters, fail_below))
+    if told := cautions(comparison.machines, names):
+        found.append(Section("Mind", items=told))
     for team, labels in comparison.teams:
         rows = [row for row in comparison.rows if row.key.team == team and not _alone(row)]
         if rows:
@@ -64,7 +80,7 @@ def quantity_text(value: float, unit: str) -> str:
     """Write a number in its unit: ``"58.6 GFLOP/s"``, ``"1.08 ns"``."""
     if unit == "s":
         return units.seconds(value)
-    if unit == "FLOP/byte":
+    if unit.endswith("/byte"):
         return units.number(value)
     return units.rate(value, {"byte/s": "B"}.get(unit, unit.removesuffix("/s")))
 
@@ -106,6 +122,8 @@ def _fact_values(fact: Fact) -> Iterable[str]:
 def _value(value: Value, name: str) -> str:
     if value is None or value == "":
         return "-"
+    if value == NOT_INSTALLED:
+        return "version unknown (run from its source)"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float) and name.endswith("_bytes"):
@@ -121,15 +139,24 @@ def _value(value: Value, name: str) -> str:
 def _summary(comparison: Comparison, letters: str, fail_below: float | None) -> Section:
     sentences = []
     for place, letter in enumerate(letters[1:]):
-        verdicts = Counter(row.judgements[place].verdict for row in comparison.rows)
-        both = sum(verdicts.values()) - verdicts["one side"]
-        counts = [f"{verdicts[name]} {name}" for name in VERDICTS if verdicts[name]]
-        text = f"Of {plural(both, 'number')} that {letters[0]} and {letter} both have, {letter} has {listed(counts)}."
-        sentences.append(text if both else f"{letters[0]} and {letter} have nothing in common to compare.")
-    sentences.append(
-        "Equal: the ratio is within the combined spread of 1. A number's spread is that of its rounds, at least what "
-        "its grade stands for; a promise has none."
-    )
+        rates, ridges = (
+            Counter(
+                verdict_text(row.judgements[place].verdict, row.key.kind)
+                for row in comparison.rows
+                if (row.key.kind == RIDGES) == wanted and row.judgements[place].verdict != "one side"
+            )
+            for wanted in (False, True)
+        )
+        texts = []
+        if rates:
+            start = (
+                f"Of {plural(rates.total(), 'rate')} and latencies that {letters[0]} and {letter} both have, {letter}"
+            )
+            texts.append(f"{start} has {_counted(rates)}.")
+        if ridges:
+            texts.append(f"Of {plural(ridges.total(), RIDGES)}, {letter} has {_counted(ridges)}.")
+        sentences.append(" ".join(texts) or f"{letters[0]} and {letter} have nothing in common to compare.")
+    sentences.append(EQUAL)
     if fail_below is None:
         return Section("Result", tuple(sentences))
     fallen = comparison.fallen(fail_below)
@@ -138,6 +165,17 @@ def _summary(comparison: Comparison, letters: str, fail_below: float | None) -> 
         return Section("Result", (*sentences, f"Check passed: no roof or kernel is below {limit} beyond the spread."))
     items = tuple(_fallen(comparison, row, place, letters) for row, place in fallen)
     return Section("Result", (*sentences, f"CHECK FAILED: below {limit} beyond the spread:"), items)
+
+
+def verdict_text(verdict: Verdict, kind: Kind) -> str:
+    """Say what a verdict means: a higher rate is faster, a higher latency slower, and ridge points are neither."""
+    if kind == RIDGES or verdict not in ("higher", "lower"):
+        return verdict
+    return "faster" if (verdict == "higher") != (kind == "latency") else "slower"
+
+
+def _counted(verdicts: Counter[str]) -> str:
+    return listed([f"{verdicts[word]} {word}" for word in WORDS if verdicts[word]])
 
 
 def _fallen(comparison: Comparison, row: Row, place: int, letters: str) -> str:
@@ -186,7 +224,7 @@ def _grid(rows: Sequence[Row], letters: str, places: Iterable[int]) -> Grid:
     for row in rows:
         cells = [_label(row), _cell(row.quantities[0], row)]
         for place in places:
-            cells += [_cell(row.quantities[place], row), *_judged(row.judgements[place - 1])]
+            cells += [_cell(row.quantities[place], row), *_judged(row.judgements[place - 1], row.key.kind)]
         lines.append(tuple(cells))
     return Grid(tuple(header), tuple(lines))
 
@@ -195,11 +233,11 @@ def _cell(quantity: Quantity | None, row: Row) -> str:
     return "-" if quantity is None else quantity_text(quantity.value, row.key.unit)
 
 
-def _judged(judgement: Judgement) -> tuple[str, str, str]:
+def _judged(judgement: Judgement, kind: Kind) -> tuple[str, str, str]:
     if judgement.ratio is None:
         return "-", "-", "-" if judgement.verdict == "one side" else judgement.verdict
     spread = units.percent(judgement.spread) if judgement.spread else "-"
-    return ratio_text(judgement.ratio), spread, judgement.verdict
+    return ratio_text(judgement.ratio), spread, verdict_text(judgement.verdict, kind)
 
 
 def _sources(row: Row) -> list[str]:

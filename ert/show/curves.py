@@ -67,7 +67,8 @@ def levels_figure(roofline: Roofline, host: Host, footnote: str = "") -> Figure:
     Parameters
     ----------
     roofline : Roofline
-        One curve a team is drawn: the band reaches from the median to the best sample.
+        One curve a team is drawn, of extra teams those of a single thread; the band reaches from the median to the
+        best sample.
     host : Host
         Names the machine.
     footnote : str
@@ -86,6 +87,7 @@ def levels_figure(roofline: Roofline, host: Host, footnote: str = "") -> Figure:
     curves = [curve for curve in roofline.curves if curve.points]
     if not curves:
         raise InputError("nothing to draw: the result holds no bandwidth curve")
+    curves = [curve for curve in curves if curve.team.usual or curve.team.threads == 1] or curves
     with drawing_style():
         figure = new_figure(SIZE)
         put_title(figure, f"{host.name}: bandwidth of the memory levels")

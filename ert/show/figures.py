@@ -15,14 +15,17 @@ from ert.roofline.machine import largest_team
 from ert.roofline.model import (
     Results,
     Roofline,
+    Team,
 )
 from ert.roofline.place import place
 from ert.show import units
 from ert.show.curves import latency_figure, levels_figure, scaling_figure
 from ert.show.efficiency import efficiency_figure
 from ert.show.kernel_chart import kernel_figure
+from ert.show.nodes import numa_figure
 from ert.show.pen import FEWEST_SCALED, drawing_style
 from ert.show.roofs import roofline_figure
+from ert.show.words import minute
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +36,7 @@ __all__ = [
     "kernel_figure",
     "latency_figure",
     "levels_figure",
+    "numa_figure",
     "roofline_figure",
     "save",
     "scaling_figure",
@@ -57,12 +61,13 @@ def write(
     *,
     team: str | None = None,
     precisions: Sequence[str] | None = None,
+    largest: Team | None = None,
 ) -> list[Path]:
     """Draw the figures of one result as ``<stem>.<kind>.{png,svg}``.
 
-    The kinds are ``roofline``, ``levels``, ``latency`` and ``scaling`` (with more than two numbers of threads); with
-    application kernels also ``kernels`` and ``efficiency`` of the largest team that ran any, and ``kernels-one`` and so
-    on of each other team by its name.
+    The kinds are ``roofline``, ``levels``, ``latency``, ``scaling`` (with more than two numbers of threads) and
+    ``numa`` (with the memory of more than one node); with application kernels also ``kernels`` and ``efficiency`` of
+    the largest team that ran any, and ``kernels-one`` and so on of each other team by its name.
 
     Parameters
     ----------
@@ -72,6 +77,8 @@ def write(
         Folder and beginning of the names.
     team, precisions
         As for :func:`roofline_figure`; kernels of other teams and precisions are left out too.
+    largest : Team, optional
+        The team whose kernels have no team in the names of their figures (default: the largest that is drawn).
 
     Returns
     -------
@@ -96,7 +103,9 @@ def write(
         figures["latency"] = latency_figure(roofline, results.host, note)
     if any(len(scaling.points) > FEWEST_SCALED for scaling in roofline.scaling):
         figures["scaling"] = scaling_figure(roofline, results.host, note)
-    figures.update(_kernels(results, roofline, team, precisions, note))
+    if len({entry.memory_node for entry in roofline.numa if entry.verified}) > 1:
+        figures["numa"] = numa_figure(roofline, results.host, note)
+    figures.update(_kernels(results, roofline, team, precisions, largest, note))
     if not figures:
         raise InputError("nothing to draw: the result holds no roof, no bandwidth curve and no kernel")
     paths = []
@@ -108,7 +117,12 @@ def write(
 
 
 def _kernels(
-    results: Results, roofline: Roofline, team: str | None, precisions: Sequence[str] | None, note: str
+    results: Results,
+    roofline: Roofline,
+    team: str | None,
+    precisions: Sequence[str] | None,
+    largest: Team | None,
+    note: str,
 ) -> dict[str, Figure]:
     """Draw the application kernels, if there are any."""
     placed = [
@@ -119,8 +133,9 @@ def _kernels(
     ]
     teams = list(dict.fromkeys(placement.case.team for placement in placed))
     figures: dict[str, Figure] = {}
-    for each in sorted(teams, key=lambda each: each != largest_team(teams)):
-        suffix = "" if each == largest_team(teams) else f"-{each.name}"
+    chief = largest or (largest_team(teams) if teams else None)
+    for each in sorted(teams, key=lambda each: each != chief):
+        suffix = "" if each == chief else f"-{each.name}"
         figures[f"kernels{suffix}"] = kernel_figure(placed, roofline, each, results.host.name, note)
         if any(placement.headroom is not None for placement in placed if placement.case.team == each):
             figures[f"efficiency{suffix}"] = efficiency_figure(placed, each, results.host.name, note)
@@ -129,8 +144,10 @@ def _kernels(
 
 def described(results: Results, roofline: Roofline) -> str:
     """Return the footnote of one result: when it was measured and at which clock."""
-    clocks = [clock for team in roofline.teams if (clock := clock_hz(roofline, team))]
-    text = f"Measured {results.started[:16].replace('T', ' ')} UTC" if results.started else "Measured"
+    clocks = [clock for team in roofline.usual_teams if (clock := clock_hz(roofline, team))]
+    text = f"Measured {minute(results.started)} UTC" if results.started else "Measured"
+    if results.roofs_started:
+        text = f"Roofs measured {minute(results.roofs_started)} UTC, kernels {minute(results.started)} UTC"
     texts = dict.fromkeys(units.hertz(clock) for clock in clocks)
     text += f" at {' and '.join(texts)}." if texts else "."
     return text if results.complete else f"{text} Partial: the sweep was interrupted."

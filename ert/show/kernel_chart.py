@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -132,10 +131,10 @@ class _Picture:
     def draw(self, *, numbered: bool, growth: float = 1.0) -> tuple[Figure, bool]:
         """Draw the figure; the second is whether all points have their labels."""
         lines = key.key_lines(self._numbered, self._precisions) if numbered else []
-        columns = math.ceil(len(lines) / MOST_ROWS)
-        rows = math.ceil(len(lines) / columns) if columns else 0
+        columns = key.key_columns(lines, MOST_ROWS)
+        rows = max(map(len, columns), default=0)
         chart_width = CHART_WIDTH * growth if numbered else WIDTH
-        width = chart_width + key.KEY_WIDTH * columns
+        width = chart_width + key.KEY_WIDTH * len(columns)
         below, title = footnote_height(self._note, width), title_height(self._title, width)
         legends = self._legends(numbered, chart_width - 2 * EDGE)
         above = title + LEGEND_ROW * len(legends) + GAP_INCHES
@@ -150,10 +149,10 @@ class _Picture:
         def panel(left: float, bottom: float, right: float, top: float) -> Axes:
             return figure.add_axes((left / width, bottom / height, (right - left) / width, (top - bottom) / height))
 
-        for column in range(columns):
+        for column, shown in enumerate(columns):
             left, top = chart_width + key.KEY_WIDTH * column, height - title
             beside = panel(left, top - (rows + 1) * key.KEY_ROW, left + key.KEY_WIDTH - EDGE, top)
-            key.draw_key(beside, lines[column * rows : (column + 1) * rows], rows, self._precisions)
+            key.draw_key(beside, shown, rows, self._precisions)
         right = chart_width - EDGE
         if self._bare:
             bottom = below + BELOW_INCHES

@@ -33,6 +33,9 @@ PATHS: Mapping[str, dict[str, Any]] = {
 PATH_WEIGHT, GAP_WEIGHT = 0.7, 0.3
 """How much labels avoid paths and the lines up to the attainable, compared with roofs."""
 
+HALO = 4.0
+"""Points (1/72 inch): width of the white line round a mark, half of which lies outside of it."""
+
 SHRINK = 7.0
 """Points (1/72 inch) that an arrow keeps from the centres of the marks."""
 
@@ -94,9 +97,13 @@ class Panel:
         for placement in self._nearer:
             style = look(placement, self._precisions, NEARER_SIZE)
             self._pen.mark(_place(placement), name=f"nearer {_name(placement)}", alpha=PALE, zorder=3.5, **style)
+        from matplotlib.patheffects import withStroke
+
+        # So that what leads past a mark does not seem to begin or end there.
+        halo = [withStroke(linewidth=HALO, foreground="white")]
         for placement in self._points:
             self._attainable(placement)
-            self._pen.point(_place(placement), name=f"point {_name(placement)}", zorder=6.0,
+            self._pen.point(_place(placement), name=f"point {_name(placement)}", zorder=6.0, path_effects=halo,
                             **look(placement, self._precisions))  # fmt: skip
 
     def label(self, texts: Mapping[int, str], *, anywhere: bool) -> bool:

@@ -9,13 +9,14 @@ from ert.roofline.blocking import Block, block_sizes, crossing_batch
 from ert.roofline.model import Roofline, Team
 from ert.roofline.place import HALF, Placement, fastest_rungs, rank
 from ert.show import units
+from ert.show.codes import code_lines
 from ert.show.words import plural
 
 NAME = 19
 """Width of the names; the columns beside them make it 80 characters."""
 
 COLUMNS = (
-    ("level", 5), ("level", 6), ("L1", 7), ("FLOP/s", 8), ("B/s", 7), ("comp.", 6), ("mem.", 6), ("eff.", 6),
+    ("level", 5), ("level", 6), ("L1", 6), ("FLOP/s", 8), ("B/s", 7), ("comp.", 6), ("mem.", 7), ("eff.", 6),
     ("bound", 8), ("", 2),
 )  # fmt: skip
 """Titles and widths; the last is the grade."""
@@ -62,6 +63,7 @@ def sections(placements: Sequence[Placement], roofline: Roofline, width: int = 8
             chosen = [placement for placement in mine if placement.case.precision == precision]
             lines += [*_table(chosen, team, precision), ""]
     lines += _legend(placements, width)
+    lines += code_lines(placements, width)
     if whole:
         lines += _advice(placements, width)
     largest = max(teams, key=lambda team: team.threads)
@@ -79,7 +81,7 @@ def _table(placements: Sequence[Placement], team: Team, precision: str) -> list[
     """Return one row a kernel, by family."""
     title = f"  {team.label}{', ' + precision if precision else ''}"
     lines = [
-        f"{title:<{NAME + 5}}{'FLOP/byte at':>13}{'':>15}{'share of roof':>13}",
+        f"{title:<{NAME + 5}}{'FLOP/byte at':>12}{'':>15}{'share of roof':>13}",
         _columns("  kernel", [name for name, _ in COLUMNS]),
     ]
     for family in _families(placements):
@@ -175,6 +177,12 @@ def _full_name(placement: Placement) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def _case(placement: Placement) -> str:
+    """Name one of several cases of a kernel, and the part that it reaches of what is attainable."""
+    parts = ", ".join(filter(None, (placement.size, placement.case.precision, placement.level)))
+    return f"{parts} ({_share(placement.efficiency)})" if placement.efficiency is not None else parts
+
+
 def _said(text: str, width: int) -> list[str]:
     # In ASCII, as the rest of the text is.
     text = text.replace("µ", "u")
@@ -182,15 +190,25 @@ def _said(text: str, width: int) -> list[str]:
 
 
 def _advice(placements: Sequence[Placement], width: int) -> list[str]:
-    """Return what limits each kernel and what to do, by family."""
+    """Return what limits each kernel and what to do, by family.
+
+    Cases of one kernel that the same rule speaks of differ in figures alone: the one with most to win is told, and the
+    others are named behind it.
+    """
     lines: list[str] = []
     for team in dict.fromkeys(placement.case.team for placement in placements):
         lines += ["", f"What limits them, {team.label}"]
         mine = [placement for placement in placements if placement.case.team == team]
         for family in _families(mine):
+            groups: dict[tuple[str, str], list[Placement]] = {}
             for placement in mine:
                 if placement.kernel.family == family:
-                    lines += _said(f"{_full_name(placement)}: {' '.join(placement.advice)}", width)
+                    groups.setdefault((placement.kernel.name, placement.rule), []).append(placement)
+            for group in groups.values():
+                first = max(group, key=lambda placement: placement.headroom or 0.0)
+                others = [_case(placement) for placement in group if placement is not first]
+                likewise = f" Likewise {'; '.join(others)}." if others else ""
+                lines += _said(f"{_full_name(first)}: {' '.join(first.advice)}{likewise}", width)
     return lines
 
 
@@ -233,7 +251,7 @@ def _blocks(placements: Sequence[Placement], roofline: Roofline, team: Team) -> 
             ("  so that they fit", [_fits(block) for block, _ in cells]),
             ("  smallest decode batch", [_batch(batch) for _, batch in cells]),
         ]
-        lines += ["", f"Reuse that passes the ridge points, {team.label}, {precision}"]
+        lines += ["", f"Reuse that passes the ridge points of load-only streams, {team.label}, {precision}"]
         lines.append(f"{'  data from':<{FIRST}}" + "".join(f"{block.memory.level:>{CELL}}" for block, _ in cells))
         lines += [f"{name:<{FIRST}}" + "".join(f"{cell:>{CELL}}" for cell in row) for name, row in rows]
     return lines

@@ -163,6 +163,8 @@ def mark_handles(
                             label="data nearer to the core"))  # fmt: skip
     if any(map(above, (*points, *bare))):
         found.append(Line2D([], [], linestyle="none", label="above its roof", **{**RING, "markersize": 11}))
+    if any(placement.memory_roof and not placement.memory_roof.headline for placement in points):
+        found.append(Line2D([], [], color=SOFT, linewidth=0.7, alpha=0.5, label="roofs of their access mixes"))
     if any(placement.memory_roof for placement in bare):
         found.append(Line2D([], [], linestyle="none", marker="|", markersize=11, markeredgewidth=2.0, color=INK,
                             label="memory roof"))  # fmt: skip
@@ -195,6 +197,34 @@ def key_lines(numbered: Sequence[tuple[int, Entry]], precisions: Sequence[str]) 
         found.append(Line(first, number=number, entry=entry))
         found += [Line(text, number=number) for text in more]
     return found
+
+
+def key_columns(lines: Sequence[Line], most: int) -> list[list[Line]]:
+    """Return the lines of the key in columns of at most `most` lines, as even as can be.
+
+    An entry is not broken, and no family stands without its first entry at the foot of a column.
+    """
+    blocks: list[list[Line]] = []
+    for line in lines:
+        if blocks and ((not line.family and line.entry is None) or blocks[-1][-1].family):
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+    fewest = len(_filled(blocks, max([most, *map(len, blocks)])))
+    rows = -(-len(lines) // max(1, fewest))
+    while len(columns := _filled(blocks, rows)) > fewest:
+        rows += 1
+    return columns
+
+
+def _filled(blocks: Sequence[list[Line]], rows: int) -> list[list[Line]]:
+    """Return the blocks in columns of so many lines; a block that is longer has a column of its own."""
+    columns: list[list[Line]] = []
+    for block in blocks:
+        if not columns or len(columns[-1]) + len(block) > rows:
+            columns.append([])
+        columns[-1] += block
+    return columns
 
 
 def draw_key(axes: Axes, lines: Sequence[Line], rows: int, precisions: Sequence[str]) -> None:

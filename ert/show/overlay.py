@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ert.errors import InputError
+from ert.roofline.compare import promised_mixes
 from ert.roofline.formulas import ridge
-from ert.roofline.machine import ANY, Machine, Peak, Slope, largest_team
+from ert.roofline.machine import ANY, Machine, Peak, Slope, largest_team, of_mixes
 from ert.roofline.model import ComputeRoof, Estimate, MemoryRoof, RidgePoint, Roofline, Team
 from ert.roofline.predict import Prediction
 from ert.show.figures import roofline_figure
-from ert.show.parts import Mark
+from ert.show.parts import Mark, unnamed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +22,10 @@ EVERYTHING = Team("all", (), 1)
 
 WHAT_PROMISES = "Dashed: promised, not measured."
 
-WHAT_MARKS = "A mark is what the roofs allow a part of the workload; its area and the bar are its share of the time."
+WHAT_MARKS = (
+    "A mark is what the roofs allow a part of the workload; its area (less for one on another) and the bar are its "
+    "share of the time."
+)
 
 
 def overlay_figure(machines: Sequence[Machine], names: Sequence[str], title: str) -> Figure:
@@ -37,8 +41,10 @@ def overlay_figure(machines: Sequence[Machine], names: Sequence[str], title: str
         have = "; ".join(f"{name}: {', '.join(m.precisions)}" for name, m in zip(names, machines, strict=True))
         raise InputError(f"no figure: the machines have compute roofs of no precision in common ({have})")
     wanted = [(common[0], "")]
+    # The same roofs as in the tables: a promise of loads stands beside measured loads.
+    mixes = promised_mixes(machines)
     drawn = [
-        (name, _drawn(machine, wanted, [slope.level for slope in machine.slopes]))
+        (name, _drawn(of_mixes(machine, mixes), wanted, [slope.level for slope in machine.slopes]))
         for name, machine in zip(names, machines, strict=True)
     ]
     partial = [name for name, m in zip(names, machines, strict=True) if m.results and not m.results.complete]
@@ -58,10 +64,11 @@ def workload_figure(prediction: Prediction, names: Sequence[str], title: str) ->
         for name, prospect in zip(names, prediction.prospects, strict=True)
         for each in prospect.forecasts
     ]
-    note = " ".join(filter(None, (WHAT_MARKS, _footnote(machines))))
+    note = " ".join(filter(None, (WHAT_MARKS, _footnote(machines), unnamed(marks))))
+    crossings = sorted({crossing.at for crossing in prediction.crossings if crossing.at is not None})
     return roofline_figure(
         drawn, title=title, precisions=_drawn_precisions(drawn), promised=_promised(machines, names), marks=marks,
-        footnote=note,
+        crossings=crossings, footnote=note,
     )  # fmt: skip
 
 

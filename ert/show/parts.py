@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ert.roofline.quantities import number
 from ert.show.lines import Bounds
 from ert.show.pen import GIGA, INK, SOFT, Pen
 
@@ -21,6 +22,9 @@ BEYOND = 3.0
 
 MOST_NAMES, MOST_LABELS = 3, 7
 """Parts of one intensity that are named, and intensities with names: those that take longest."""
+
+SAME_PLACE, NESTED = 0.03, 0.6
+"""Marks nearer than the first, as a part, cover each other: the later one is drawn at so much of the size below it."""
 
 LOWER = 2.5
 """The distribution takes height from the chart: so much more room below the lines keeps them clear of the legend."""
@@ -55,23 +59,55 @@ def with_room(bounds: Bounds, marks: Sequence[Mark]) -> Bounds:
 
 
 def draw(axes: Axes, pen: Pen, marks: Sequence[Mark], colours: Mapping[str, str]) -> None:
-    """Draw the marks, large ones first so that small ones stay to be seen."""
+    """Draw the marks, large ones first so that small ones stay to be seen; one on another is smaller than it."""
     for place in dict.fromkeys(mark.intensity for mark in marks):
         axes.axvline(place, color=SOFT, linewidth=0.7, linestyle=(0, (1, 2)), zorder=1.5)
+    sizes: list[tuple[tuple[float, float], float]] = []
     for mark in sorted(marks, key=lambda mark: -mark.share):
+        size = max(SMALLEST, LARGEST * math.sqrt(mark.share))
+        below = [
+            other
+            for place, other in sizes
+            if math.isclose(place[0], mark.intensity, rel_tol=SAME_PLACE)
+            and math.isclose(place[1], mark.rate, rel_tol=SAME_PLACE)
+        ]
+        size = min([size, *(NESTED * other for other in below)])
+        sizes.append(((mark.intensity, mark.rate), size))
         pen.mark(
             (mark.intensity, mark.rate / GIGA), marker="o", color=colours.get(mark.machine, INK),
-            markersize=max(SMALLEST, LARGEST * math.sqrt(mark.share)), markeredgecolor="white", zorder=7,
+            markersize=size, markeredgecolor="white", zorder=7,
             name=f"part {mark.name} {mark.machine}",
         )  # fmt: skip
 
 
-def label(pen: Pen, marks: Sequence[Mark]) -> None:
-    """Write the names of the parts beside their intensities, where there is room; what takes longest comes first."""
+def cross(axes: Axes, pen: Pen, crossings: Sequence[float]) -> None:
+    """Mark the intensities at which another machine attains more, as far as they are in the chart."""
+    left, right = axes.get_xlim()
+    for at in crossings:
+        if left < at < right:
+            axes.axvline(at, color=INK, linewidth=1.0, linestyle="-.", zorder=1.5, gid=f"crossing {number(at)}")
+            pen.beside(at, f"crossing {number(at)}", f"label crossing {number(at)}", color=INK)
+
+
+def unnamed(marks: Sequence[Mark]) -> str:
+    """List the parts whose names have no place in the chart, with their intensities; empty if there are none."""
+    named = _named(marks)
+    shown = {name for found in list(named.values())[:MOST_LABELS] for name in list(found)[:MOST_NAMES]}
+    rest = [f"{name} ({number(at)})" for at, found in named.items() for name in found if name not in shown]
+    return f"Not named in the chart, with their FLOP/byte: {', '.join(rest)}." if rest else ""
+
+
+def _named(marks: Sequence[Mark]) -> dict[float, dict[str, None]]:
+    """Return the names of the parts by intensity; what takes longest comes first."""
     named: dict[float, dict[str, None]] = {}
     for mark in sorted(marks, key=lambda mark: -mark.share):
         named.setdefault(mark.intensity, {}).setdefault(mark.name)
-    for intensity, found in list(named.items())[:MOST_LABELS]:
+    return named
+
+
+def label(pen: Pen, marks: Sequence[Mark]) -> None:
+    """Write the names of the parts beside their intensities, where there is room; what takes longest comes first."""
+    for intensity, found in list(_named(marks).items())[:MOST_LABELS]:
         names = list(found)
         text = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
         pen.beside(intensity, text, f"label {names[0]}", color=SOFT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from ert.roofline.placement import Placement
@@ -89,7 +89,16 @@ def entries(points: Sequence[Placement]) -> list[Entry]:
             mine = [point for point in same if _inputs(point) == chosen]
             words = [called[same[0].kernel.title], *(chosen if len(inputs) > 1 else ())]
             found += _sizes(", ".join(words), mine, uneven.get(same[0].kernel.ladder, ()))
-    return sorted(found, key=lambda entry: _rank(entry.family))
+    return sorted((_with_level(entry, points) for entry in found), key=lambda entry: _rank(entry.family))
+
+
+def _with_level(entry: Entry, points: Sequence[Placement]) -> Entry:
+    """Return an entry with the level in its name, where its data live nearer to the core than those of others."""
+    depth = levels(point.level for point in points)
+    mine = {point.level for point in entry.placements}
+    if len(mine) > 1 or mine <= set(depth[-1:]) or mine == {""}:
+        return entry
+    return replace(entry, name=f"{entry.name}, in{NO_BREAK}{mine.pop()}")
 
 
 def families(points: Iterable[Placement]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ert.roofline.cautions import cautions
 from ert.roofline.formulas import in_flight
 from ert.roofline.model import MEMORY
 from ert.roofline.predict import Crossing, Forecast, Prediction, Prospect, Workload
@@ -35,8 +36,10 @@ def sections(prediction: Prediction, names: Sequence[str], latency: float | None
     if len(prediction.workload.parts) > 1:
         found += [_machine(prediction.prospects[place], names[place]) for place in prediction.ranking]
     found.append(_result(prediction, names))
+    if told := [*cautions([each.machine for each in prediction.prospects], names), *beaten(prediction, names)]:
+        found.append(Section("Mind", items=tuple(told)))
     if prediction.crossings:
-        title = "Which attains more at which intensity"
+        title = "Which attains more at which intensity, by the headline roofs"
         found.append(Section(title, items=tuple(crossing_text(each, names) for each in prediction.crossings)))
     if latency is not None:
         found.append(_in_flight(prediction, names, latency))
@@ -47,7 +50,8 @@ def _workload(workload: Workload) -> Section:
     parts = workload.parts
     weighted = any(part.weight != 1 for part in parts)
     leveled = any(part.place != MEMORY for part in parts)
-    header = ["part", "work", "traffic", "FLOP/byte", "precision"]
+    counted = "/".join(dict.fromkeys(operation(part.precision) for part in parts))
+    header = ["part", "work", "traffic", f"{counted}/byte", "precision"]
     header += ["level"] * leveled + ["weight"] * weighted
     rows = []
     for part in parts:
@@ -104,7 +108,8 @@ def answer(prediction: Prediction, names: Sequence[str]) -> str:
     texts = []
     for place in others:
         if prediction.equal(best, place):
-            texts.append(f"equal to {names[place]} within the spread of their roofs")
+            spread = prediction.prospects[best].spread or prediction.prospects[place].spread
+            texts.append(f"equal to {names[place]}" + (" within the spread of their roofs" if spread else ""))
         else:
             texts.append(f"{ratio_text(prediction.faster(best, place))} times as fast as {names[place]}")
     if all(prediction.equal(best, place) for place in others):
@@ -113,9 +118,22 @@ def answer(prediction: Prediction, names: Sequence[str]) -> str:
     return f"{names[best]} serves it best, at least {seconds} a run: {', '.join(texts)}."
 
 
+def beaten(prediction: Prediction, names: Sequence[str]) -> list[str]:
+    """Say which kernels were measured to be faster than what their own machine's roofs are said to allow."""
+    return [
+        f"{name}: {each.part.name} was measured in {units.seconds(each.measured)}, which is less than its lower bound "
+        f"of {units.seconds(each.seconds)}: its traffic is counted too high, or {each.slope.name} or {each.peak.name} "
+        "was measured too low."
+        for name, prospect in zip(names, prediction.prospects, strict=True)
+        for each in prospect.forecasts
+        if each.measured is not None and each.beaten
+    ]
+
+
 def crossing_text(crossing: Crossing, names: Sequence[str]) -> str:
     """Say which of two machines attains more at which intensity."""
     what = ", ".join(filter(None, (crossing.precision, crossing.unit, crossing.level)))
+    unit = f"{operation(crossing.precision)}/byte"
     first, second = names[crossing.first], names[crossing.second]
 
     def ahead(place: int, ratio: float) -> str:
@@ -129,13 +147,13 @@ def crossing_text(crossing: Crossing, names: Sequence[str]) -> str:
         equal = f"{first} and {second} are equal"
         below = equal if low is None else ahead(low, crossing.memory_ratio)
         above = equal if high is None else ahead(high, crossing.compute_ratio)
-        text = f"below {units.number(at)} FLOP/byte {below}; above, {above}"
+        text = f"below {units.number(at)} {unit} {below}; above, {above}"
     elif crossing.at is None:
         factors = sorted(max(ratio, 1 / ratio) for ratio in (crossing.memory_ratio, crossing.compute_ratio))
         text = f"{names[low]} attains more than {second if low == crossing.first else first} at every intensity, "
         text += f"{ratio_text(factors[0])} to {ratio_text(factors[1])} times"
     else:
-        text = f"below {units.number(crossing.at)} FLOP/byte {ahead(low, crossing.memory_ratio)}; above, "
+        text = f"below {units.number(crossing.at)} {unit} {ahead(low, crossing.memory_ratio)}; above, "
         text += ahead(high, crossing.compute_ratio)
     return f"{what}: {text}."
 

@@ -20,7 +20,7 @@ from ert.roofline.model import (
 from ert.show import units
 from ert.show.layout import new_figure, panel_margins, put_footnote, put_title
 from ert.show.lines import Bounds, Lines, peaks_of, slopes_of
-from ert.show.parts import Mark, distribution, draw, label, with_room
+from ert.show.parts import Mark, cross, distribution, draw, label, with_room
 from ert.show.pen import (
     GIGA,
     INK,
@@ -90,6 +90,7 @@ def roofline_figure(
     partial: Collection[str] = (),
     promised: Mapping[str, str] | None = None,
     marks: Sequence[Mark] = (),
+    crossings: Sequence[float] = (),
     footnote: str = "",
 ) -> Figure:
     """Draw the roofline chart of one machine, or of several over each other.
@@ -115,6 +116,8 @@ def roofline_figure(
         Machines that were not measured, whose roofs are dashed -> what the legend says of them instead of the threads.
     marks : sequence of Mark
         Parts of a workload, on the machines' roofs.
+    crossings : sequence of float
+        Intensities at which the order of two machines changes.
     footnote : str
         What else is written below the chart: date, clock.
 
@@ -158,6 +161,7 @@ def roofline_figure(
                 chart.legend(everything, colours if several else {}, partial, promised or {})
             for name, roofline, workers in parts:
                 chart.label(roofline, workers, colours[name] if several else "")
+            cross(axes, chart.pen, crossings)
             label(chart.pen, marks)
             if column == 0:
                 axes.set_ylabel(f"Performance ({', '.join(f'G{unit}/s' for unit in counted)})")

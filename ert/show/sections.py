@@ -26,7 +26,8 @@ def as_text(sections: Sequence[Section], width: int) -> str:
     """Return the sections as text of so many columns; a table that needs more is wider."""
     blocks = []
     for section in sections:
-        lines = [section.title, "=" * len(section.title)] if section.title else []
+        lines = textwrap.wrap(section.title, width, break_on_hyphens=False) if section.title else []
+        lines += ["=" * max(map(len, lines))] if lines else []
         for paragraph in section.paragraphs:
             lines += textwrap.wrap(paragraph, width, break_on_hyphens=False)
         for item in section.items:

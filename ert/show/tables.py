@@ -11,7 +11,7 @@ from ert.roofline.fit import PURE
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
 from ert.roofline.place import place
 from ert.roofline.statistics import REPEATS_WITHIN, SLOW_ROUND
-from ert.show import irregular, kernels, units
+from ert.show import irregular, kernels, teams, units
 from ert.show.words import levels, operation, plural, ranges, width_words
 
 VALUE, PER_CYCLE, SPREAD, GRADE, VERIFIED = 10, 10, 7, 6, 9
@@ -54,8 +54,9 @@ def summary(results: Results, roofline: Roofline, width: int = 80) -> str:
     """
     width = min(max(width, SHORTEST_NAME + FIGURES), LONGEST_NAME + FIGURES)
     lines = _heading(results, width)
-    for team in roofline.teams:
+    for team in roofline.usual_teams:
         lines += ["", *_team(roofline, team, width)]
+    lines += teams.sections(roofline, results.host, width)
     lines += irregular.sections(roofline, width)
     lines += kernels.sections(place(results, roofline), roofline, width)
     lines += ["", *(_legend(roofline, width) if roofline.teams else ["No roof: no measurement gave a number."])]
@@ -99,15 +100,21 @@ def found(host: Host, toolchain: Toolchain, teams: Sequence[Team], width: int = 
 
 def _heading(results: Results, width: int) -> list[str]:
     title = f"Roofline of {results.host.name}"
-    when = f"measured {results.started.replace('T', ' ').removesuffix('Z')} UTC" if results.started else ""
+    when = f"measured {_moment(results.started)}" if results.started else ""
+    if results.roofs_started:
+        when = f"roofs measured {_moment(results.roofs_started)}, kernels {_moment(results.started)},"
     spent = results.seconds
     if spent.total:
         when += f" in {units.seconds(spent.total)}"
         when += f" (compiling {units.seconds(spent.compiling)})" if spent.compiling else ""
-    lines = textwrap.wrap(title, width) + ([when] if when else [])
+    lines = textwrap.wrap(title, width) + textwrap.wrap(when.rstrip(","), width)
     if not results.complete:
         lines.append("PARTIAL: the sweep was interrupted, roofs may be missing or too low")
     return lines
+
+
+def _moment(started: str) -> str:
+    return f"{started.replace('T', ' ').removesuffix('Z')} UTC"
 
 
 def _team(roofline: Roofline, team: Team, width: int) -> list[str]:

@@ -12,8 +12,10 @@ from ert.roofline.sheet import AcceleratorSheet, Clock, CoreSheet, CpuSheet, She
 from ert.show import units
 from ert.show.words import operation, plural
 
-NAME, FIGURE, RATIO = 30, 14, 7
-"""Widths of the columns; the verdict takes what is left of 80."""
+WIDTH = 80
+
+NAME, FIGURE, RATIO = 30, 14, 6
+"""Widths of the columns; the verdict takes what is left of WIDTH."""
 
 RATIO_DIGITS = 2
 
@@ -36,8 +38,10 @@ def text(
     tolerance : float
         Part by which a rate may miss its promise.
     """
-    against = " and ".join(f"{sheet.title} (sheet {sheet.name})" for sheet in recognised.sheets)
-    lines = [f"{machine}, against {against}" if against else machine]
+    against = " and ".join(f"{sheet.title} (sheet {recognised.file or sheet.name})" for sheet in recognised.sheets)
+    other = recognised.other_core
+    lines = _wrapped(f"{other[:1].upper()}{other[1:]}.") if other else []
+    lines += _wrapped(f"{machine}, against {against}" if against else machine)
     lines += _wrapped(f"{recognised.how[:1].upper()}{recognised.how[1:]}.")
     lines += [line for doubt in recognised.doubts for line in _wrapped(f"Not certain: {doubt}")]
     lines += _checks(checks, ("measured", "promised"))
@@ -48,7 +52,7 @@ def text(
 def sheet_text(sheet: Sheet, checks: Sequence[Check]) -> str:
     """Return what a valid sheet says of itself: its title, its published figures against the computed ones."""
     what = {CoreSheet: "core", AcceleratorSheet: "accelerator"}.get(type(sheet), "CPU")
-    lines = [f"{sheet.name}: a valid sheet of the {what} {sheet.title}", *_promises(sheet)]
+    lines = [*_wrapped(f"{sheet.name}: a valid sheet of the {what} {sheet.title}"), *_promises(sheet)]
     lines += _checks(checks, ("computed", "published"))
     return "\n".join(line.rstrip() for line in lines)
 
@@ -77,11 +81,12 @@ def _promises(sheet: Sheet) -> list[str]:
         rows = [(p, [_peak(sheet.peak(p, clock), p) for clock in clocks]) for p in sheet.precisions]
     else:
         columns, rows = ["dense peak"], [(p, [_peak(sheet.peak(p), p)]) for p in sheet.precisions]
-    lines = ["", f"{'Promised':<{NAME}}" + "".join(f"{column:>{FIGURE + 4}}" for column in columns)] if rows else []
-    lines += [f"  {name:<{NAME - 2}}" + "".join(f"{cell:>{FIGURE + 4}}" for cell in cells) for name, cells in rows]
+    first = min(NAME, WIDTH - (FIGURE + 4) * len(columns))
+    lines = ["", f"{'Promised':<{first}}" + "".join(f"{column:>{FIGURE + 4}}" for column in columns)] if rows else []
+    lines += [f"  {name:<{first - 2}}" + "".join(f"{cell:>{FIGURE + 4}}" for cell in cells) for name, cells in rows]
     bandwidth = None if isinstance(sheet, CoreSheet) else sheet.bandwidth()
     return lines + (
-        [] if bandwidth is None else [f"  {'memory':<{NAME - 2}}{units.rate(bandwidth, 'B'):>{FIGURE + 4}}"]
+        [] if bandwidth is None else [f"  {'memory':<{first - 2}}{units.rate(bandwidth, 'B'):>{FIGURE + 4}}"]
     )
 
 
@@ -106,9 +111,13 @@ def _checks(checks: Sequence[Check], columns: tuple[str, str]) -> list[str]:
 
 def _line(check: Check, why: str) -> list[str]:
     ratio = "-" if check.ratio is None else f"{check.ratio:.{RATIO_DIGITS}f}"
+    ratio = ratio if len(ratio) < RATIO else units.number(check.ratio or 0.0)
     figures = f"{_figure(check.measured, check.unit):>{FIGURE}}{_figure(check.promised, check.unit):>{FIGURE}}"
     mark = "  FAILED" if check.failed else ""
-    lines = [f"  {check.name:<{NAME - 2}}{figures}{ratio:>{RATIO}}  {check.verdict}{mark}"]
+    # A name that is too long gets a line of its own.
+    lines = [] if len(check.name) <= NAME - 2 else _wrapped(check.name, 2)
+    name = "" if lines else check.name
+    lines.append(f"  {name:<{NAME - 2}}{figures}{ratio:>{RATIO}}  {check.verdict}{mark}")
     promise = " + ".join(" x ".join(_factor(factor) for factor in product) for product in check.products)
     if promise:
         lines += _wrapped(f"promised: {promise}", 4)
@@ -151,4 +160,4 @@ def _verdict(counts: dict[str, int], tolerance: float) -> list[str]:
 
 def _wrapped(sentence: str, indent: int = 0) -> list[str]:
     blank = " " * indent
-    return textwrap.wrap(sentence, 80, initial_indent=blank, subsequent_indent=blank, break_on_hyphens=False)
+    return textwrap.wrap(sentence, WIDTH, initial_indent=blank, subsequent_indent=blank, break_on_hyphens=False)

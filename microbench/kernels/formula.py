@@ -70,9 +70,11 @@ class Formula:
 
     def __str__(self) -> str:
         """Return it as a person writes it: ``2·n³``."""
-        text = re.sub(r"\*\*\s*(\d+)", lambda power: power.group(1).translate(_POWERS), self.expression)
+        text = re.sub(r"\*\*\s*1(?!\d)", "", self.expression)
+        text = re.sub(r"\*\*\s*(\d+)", lambda power: power.group(1).translate(_POWERS), text)
         text = re.sub(r"\s*\*\s*", "·", text)
         text = re.sub(r"\s*([+-])\s*", r" \1 ", text)
+        text = re.sub(r"(?<!\w)\((\w+)\)", r"\1", text)
         return re.sub(r"\s*//\s*", " / ", text).strip()
 
 

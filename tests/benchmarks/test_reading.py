@@ -16,7 +16,7 @@ from ert.records.store import load, save
 from ert.roofline.fit import fit
 from ert.roofline.model import Results, Seconds
 from ert.show import figures, tables
-from tests.machine import TOOLCHAIN, SyntheticMachine, synthetic_host
+from tests.machine import TOOLCHAIN, SyntheticMachine, synthetic_host, teams_of
 
 Benchmark = Callable[..., Any]
 
@@ -33,8 +33,8 @@ class Silent:
 def results() -> Results:
     machine, host = SyntheticMachine(noise=0.03), synthetic_host()
     settings = Settings(effort="default")
-    teams = plan.teams(host, plan.usable_cpus(host, ()), settings.threads)
-    largest = {team: plan.largest_working_set(host, team, 1 << 30) for team in teams}
+    teams = teams_of(host, settings.threads)
+    largest = {team: plan.largest_working_set(host, team, 1 << 30) for team in teams.usual}
     silent = Silent()
     sweep = Campaign(
         machine,

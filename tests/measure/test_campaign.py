@@ -9,7 +9,7 @@ from ert.measure.campaign import Campaign
 from ert.measure.plan import Settings
 from ert.roofline.fit import fit
 from ert.roofline.model import Case, Host, Measurement, Results, Roofline, Sample, Seconds
-from tests.machine import CLOCK_HZ, TOOLCHAIN, SyntheticMachine, synthetic_host
+from tests.machine import CLOCK_HZ, TOOLCHAIN, SyntheticMachine, synthetic_host, teams_of
 
 
 class Notebook:
@@ -49,14 +49,14 @@ def campaign(
 ) -> Campaign:
     host = host or synthetic_host()
     settings = settings or Settings(effort="quick")
-    teams = plan.teams(host, plan.usable_cpus(host, ()), settings.threads)
+    teams = teams_of(host, settings.threads)
     notebook = notebook or Notebook()
     return Campaign(
         machine,
         host,
         TOOLCHAIN,
         teams,
-        {team: plan.largest_working_set(host, team, 1 << 30) for team in teams},
+        {team: plan.largest_working_set(host, team, 1 << 30) for team in (*teams.usual, *teams.extra, *teams.pairs)},
         settings,
         registers=32,
         fma=fma,
@@ -67,6 +67,7 @@ def campaign(
         recorder=notebook,
         listener=notebook,
         earlier=earlier,
+        room={team: plan.room_for(host, team, 4 << 30) for team in (*teams.usual, *teams.extra)},
     )
 
 

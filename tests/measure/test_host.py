@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import platform
 import struct
 import sys
-import tarfile
 import types
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +30,8 @@ from ert.measure.host import (
 )
 from ert.measure.tree import parse_cpu_mask, parse_size
 from ert.roofline.model import Cache, Cpu, Host, Node
+from tests.recordings import EXPECTED
 
-RECORDINGS = Path(__file__).parents[3] / "shared" / "topologies"
-EXPECTED: Mapping[str, Any] = (
-    json.loads((RECORDINGS / "expected.json").read_text()) if (RECORDINGS / "expected.json").exists() else {}
-)
 GIB = 1 << 30
 MIB = 1 << 20
 KIB = 1 << 10
@@ -46,24 +40,6 @@ Files = dict[str, str | bytes | int]
 
 
 # ------------------------------------------------------------------------------------------ recorded trees
-
-
-@pytest.fixture(scope="session")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Give a function from the name of a recording to its host."""
-    if not EXPECTED:
-        pytest.skip("no recorded hosts: the folder ../shared/topologies is not beside this checkout")
-    folder = tmp_path_factory.mktemp("topologies")
-    hosts: dict[str, Host] = {}
-
-    def host(name: str) -> Host:
-        if name not in hosts:
-            with tarfile.open(RECORDINGS / EXPECTED[name]["archive"]) as archive:
-                archive.extractall(folder, filter="data")
-            hosts[name] = read_host(folder / name)
-        return hosts[name]
-
-    return host
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED) or ["none recorded"])
@@ -147,12 +123,12 @@ def test_recorded_details(recorded: Any) -> None:
 def test_recorded_cache_shares(recorded: Any) -> None:
     epyc = recorded("x86_64-epyc_7451")
     assert cache_share(epyc, physical_cores(epyc)) == (
-        CacheShare("L1", 32 * KIB, 32 * KIB, 48 * 32 * KIB),
-        CacheShare("L2", 512 * KIB, 512 * KIB, 48 * 512 * KIB),
-        CacheShare("L3", 8 * MIB // 3, 8 * MIB, 16 * 8 * MIB),
+        CacheShare("L1", 32 * KIB, 32 * KIB, 48 * 32 * KIB, 32 * KIB),
+        CacheShare("L2", 512 * KIB, 512 * KIB, 48 * 512 * KIB, 512 * KIB),
+        CacheShare("L3", 8 * MIB // 3, 8 * MIB, 16 * 8 * MIB, 8 * MIB // 3),
     )
-    assert cache_share(epyc, [0, 48])[0] == CacheShare("L1", 16 * KIB, 32 * KIB, 32 * KIB)
-    assert cache_share(epyc, [0, 3])[2] == CacheShare("L3", 8 * MIB, 8 * MIB, 16 * MIB)
+    assert cache_share(epyc, [0, 48])[0] == CacheShare("L1", 16 * KIB, 32 * KIB, 32 * KIB, 16 * KIB)
+    assert cache_share(epyc, [0, 3])[2] == CacheShare("L3", 8 * MIB, 8 * MIB, 16 * MIB, 8 * MIB)
 
 
 def test_no_field_names_the_machine(recorded: Any) -> None:
@@ -760,11 +736,11 @@ def test_cache_share_of_unequal_cores() -> None:
     )
     host = Host("Linux", "x86_64", cpus=(Cpu(0, 0), Cpu(1, 0, sibling=1), Cpu(2, 1)), caches=caches)
     assert cache_share(host, [0, 2]) == (
-        CacheShare("L1", 32 * KIB, 32 * KIB, 80 * KIB),
-        CacheShare("L3", 9 * MIB, 9 * MIB, 9 * MIB),
-        CacheShare("L10", 32 * MIB, 64 * MIB, 64 * MIB),
+        CacheShare("L1", 32 * KIB, 32 * KIB, 80 * KIB, 48 * KIB),
+        CacheShare("L3", 9 * MIB, 9 * MIB, 9 * MIB, 9 * MIB),
+        CacheShare("L10", 32 * MIB, 64 * MIB, 64 * MIB, 32 * MIB),
     )
-    assert cache_share(host, [0, 1, 2])[0] == CacheShare("L1", 24 * KIB, 48 * KIB, 80 * KIB)
+    assert cache_share(host, [0, 1, 2])[0] == CacheShare("L1", 24 * KIB, 48 * KIB, 80 * KIB, 32 * KIB)
     assert cache_share(host, []) == ()
     assert cache_share(host, [7]) == ()
 

@@ -10,9 +10,10 @@ from ert.measure import irregular, plan
 from ert.measure.bench import huge_page_note
 from ert.measure.campaign import Campaign
 from ert.measure.plan import Settings
+from ert.measure.teams import usable_cpus
 from ert.roofline.fit import fit
 from ert.roofline.model import Cache, Host, Results, Roofline, Seconds, Team
-from tests.machine import CLOCK_HZ, TOOLCHAIN, SyntheticMachine, synthetic_host
+from tests.machine import CLOCK_HZ, TOOLCHAIN, SyntheticMachine, synthetic_host, teams_of
 from tests.measure.test_campaign import Notebook
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -23,10 +24,10 @@ def sweep(
     machine: SyntheticMachine, host: Host | None = None, settings: Settings = DEFAULT, registers: int = 32
 ) -> tuple[Results, Roofline]:
     host = host or synthetic_host()
-    cpus = plan.usable_cpus(host, ())
-    teams = plan.teams(host, cpus, settings.threads)
-    largest = {team: plan.largest_working_set(host, team, GIB) for team in teams}
-    scaling, _ = irregular.affordable(host, irregular.scaling_teams(host, cpus, teams), largest, GIB)
+    cpus = usable_cpus(host, (), "number")
+    teams = teams_of(host, settings.threads)
+    largest = {team: plan.largest_working_set(host, team, GIB) for team in teams.usual}
+    scaling, _ = irregular.affordable(host, irregular.scaling_teams(host, cpus, teams.usual), largest, GIB, "bandwidth")
     notebook = Notebook()
     campaign = Campaign(
         machine, host, TOOLCHAIN, teams, largest, settings, registers=registers, fma=True,
@@ -192,30 +193,33 @@ def test_a_sweep_without_a_single_thread_still_has_latencies() -> None:
 
 def test_scaling_doubles_up_to_all_cores_and_then_takes_the_siblings() -> None:
     host = synthetic_host(6, siblings=2)
-    cpus = plan.usable_cpus(host, ())
-    teams = plan.teams(host, cpus, "1,all")
+    cpus = usable_cpus(host, (), "number")
+    teams = teams_of(host).usual
     found = irregular.scaling_teams(host, cpus, teams)
     assert [(team.threads, team.cores) for team in found] == [(2, 2), (4, 4), (12, 6)]
     assert len({team.name for team in (*teams, *found)}) == 5
     assert irregular.scaling_teams(host, cpus, teams[:1]) == ()
     two = synthetic_host(2)
-    assert irregular.scaling_teams(two, (0, 1), plan.teams(two, (0, 1), "1,all")) == ()
+    assert irregular.scaling_teams(two, (0, 1), teams_of(two, "1,all").usual) == ()
 
 
 def test_scaling_stays_within_the_memory_budget() -> None:
     host = synthetic_host(16)
-    cpus = plan.usable_cpus(host, ())
-    teams = plan.teams(host, cpus, "1,all")
+    cpus = usable_cpus(host, (), "number")
+    teams = teams_of(host).usual
     largest = {team: plan.largest_working_set(host, team, GIB) for team in teams}
     scaling = irregular.scaling_teams(host, cpus, teams)
-    whole, notes = irregular.affordable(host, scaling, largest, 8 * GIB)
+    whole, notes = irregular.affordable(host, scaling, largest, 8 * GIB, "bandwidth")
     assert list(whole) == list(scaling)
     assert notes == ()
     room = sum(plan.arena_sizes(largest).values())
-    part, notes = irregular.affordable(host, scaling, largest, room)
+    part, notes = irregular.affordable(host, scaling, largest, room, "bandwidth")
     assert set(part) < set(scaling)
     assert sum(plan.arena_sizes({**largest, **part}).values()) <= room
-    assert "was not measured" in notes[0]
+    assert notes == (
+        "Not measured, since too little memory may be used: bandwidth with "
+        + ", ".join(f"{team.threads} threads" for team in scaling if team not in part),
+    )
 
 
 def test_a_stride_too_long_for_a_small_cache_is_left_out() -> None:
@@ -237,7 +241,7 @@ def test_the_expected_visits_are_those_of_the_cases() -> None:
     host = synthetic_host()
     results, _ = sweep(SyntheticMachine(), host)
     made = sum(m.case.probe in irregular.PROBES for m in results.measurements) * irregular.EFFORTS["default"].rounds
-    teams = plan.teams(host, (0, 1), "1,all")
+    teams = teams_of(host, "1,all").usual
     sizes = {team: plan.expected_levels(host, team, plan.largest_working_set(host, team, GIB)) for team in teams}
     seconds, visits = irregular.expected(teams, sizes, "default")
     assert 0.8 * made < visits < 1.2 * made

@@ -112,7 +112,7 @@ def test_what_cannot_be_computed_or_does_not_fit_is_absent_with_the_reason() -> 
     assert absent[0][1] == "its rows are too unlike"
     found, absent = kernels.cases(Wish((spec(),), ("fp64",)), [ground()], 32 * MIB)
     assert found == ()
-    assert "64 MiB of memory, of which 32 may be used" in absent[0][1]
+    assert "64 MiB of memory, of which 32 MiB may be used" in absent[0][1]
     found, absent = kernels.cases(Wish((spec(flop=Formula("n**9")),), ("fp64",)), [ground()], 1 << 40)
     assert found == ()
     assert "lifetime" in absent[0][1]
@@ -155,6 +155,22 @@ def test_names_are_kernels_families_ladders_or_all() -> None:
     assert kernels.named([kernels.EVERY]) == kernels.registry.KERNELS
     with pytest.raises(InputError, match="did you mean made_up"):
         kernels.named(["made_pu"])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("AXPY", r"did you mean axpy\?"),
+        ("triad", r"did you mean stream_triad or stream_triad_nt\?"),
+        ("conv", "did you mean convolution"),
+        ("qqqq", "--list"),
+        ("", "empty"),
+        (" ", "empty"),
+    ],
+)
+def test_a_name_that_is_none_is_answered_with_those_it_may_stand_for(name: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        kernels.named([name])
 
 
 @pytest.mark.parametrize(
@@ -223,12 +239,27 @@ def test_the_stored_kernel_tells_its_formulas() -> None:
 
 
 def test_a_listing_needs_no_machine() -> None:
-    ((facts, case, work),) = kernels.listed([spec()], "fp32", {"n": 100}, MIB)
+    ((facts, case, work, _),) = kernels.listed([spec()], "fp32", {"n": 100}, MIB)
     assert facts.name == "made_up"
     assert dict(case.parameters) == {"n": 100}
     assert work.flop == 100
-    ((_, case, _),) = kernels.listed([spec()], "fp32", {}, MIB)
+    ((_, case, _, _),) = kernels.listed([spec()], "fp32", {}, MIB)
     assert dict(case.parameters)["n"] == MIB // 8
+
+
+def test_a_listing_gives_the_value_of_every_name_in_a_formula() -> None:
+    for facts, case, _, numbers in kernels.listed(KERNELS, "fp64", {}, MIB):
+        formulas = kernel(facts.name)
+        known = {"s", "t", *dict(case.parameters), *numbers}
+        assert formulas.flop.names | formulas.read.names | formulas.written.names | formulas.compulsory.names <= known
+        assert not set(numbers) & set(formulas.sizes)
+    ((_, _, _, numbers),) = kernels.listed([kernel("gemm_packed")], "fp64", {}, MIB)
+    assert numbers
+
+
+def test_a_listing_refuses_what_no_machine_can_compute() -> None:
+    with pytest.raises(InputError, match="lifetime"):
+        kernels.listed([kernel("gemm_naive")], "fp64", {"n": 10**9}, MIB)
 
 
 def test_a_request_carries_what_sizes_may_depend_on() -> None:

@@ -8,16 +8,17 @@ from ert.errors import InputError
 from ert.measure import plan
 from ert.measure.capacity import memory_budget
 from ert.measure.plan import Settings
+from ert.measure.teams import usable_cpus
 from ert.roofline.caches import cache_capacities
 from ert.roofline.model import Cache, Plateau, Team
-from tests.machine import synthetic_host
+from tests.machine import synthetic_host, teams_of
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 def test_one_thread_on_every_core_before_siblings() -> None:
     host = synthetic_host(4, siblings=2)
-    one, every, both = plan.teams(host, plan.usable_cpus(host, ()), "1,all,8")
+    one, every, both = teams_of(host, "1,all,8").usual
     assert (one.name, one.cpus, one.cores) == ("one", (0,), 1)
     assert (every.name, every.cpus, every.cores) == ("all", (0, 1, 2, 3), 4)
     assert (both.name, len(both.cpus), both.cores) == ("8", 8, 4)
@@ -25,7 +26,7 @@ def test_one_thread_on_every_core_before_siblings() -> None:
 
 def test_one_usable_cpu_makes_one_team() -> None:
     host = synthetic_host(4)
-    teams = plan.teams(host, plan.usable_cpus(host, (3,)), "1,all")
+    teams = teams_of(host, "1,all", (3,)).usual
     assert teams == (Team("one", (3,), 1),)
 
 
@@ -33,14 +34,14 @@ def test_one_usable_cpu_makes_one_team() -> None:
 def test_impossible_thread_counts_are_refused(threads: str) -> None:
     host = synthetic_host(4)
     with pytest.raises(InputError, match="--threads"):
-        plan.teams(host, plan.usable_cpus(host, ()), threads)
+        teams_of(host, threads)
 
 
 def test_cpus_that_cannot_be_used_are_named() -> None:
     host = synthetic_host(4)
     host = replace(host, cpus=tuple(replace(cpu, usable=cpu.id != 2) for cpu in host.cpus))
     with pytest.raises(InputError, match=r"CPU 2,7 cannot be used.*usable: 0-1,3"):
-        plan.usable_cpus(host, (1, 2, 7))
+        usable_cpus(host, (1, 2, 7), "spread")
 
 
 @pytest.mark.parametrize("text", ["fp63", "", ",", "fp64 fp32"])
@@ -99,7 +100,7 @@ def test_few_chains_are_fewer_than_those_of_the_roof() -> None:
 
 def test_the_curve_ends_at_four_times_the_last_cache() -> None:
     host = synthetic_host(2)
-    one, every = plan.teams(host, (0, 1), "1,all")
+    one, every = teams_of(host, "1,all").usual
     assert plan.largest_working_set(host, one, GIB) == 64 * MIB
     assert plan.largest_working_set(host, every, GIB) == 32 * MIB
 
@@ -108,13 +109,13 @@ def test_the_curve_leaves_every_slice_of_the_last_cache() -> None:
     host = synthetic_host(8)
     slices = tuple(Cache("L3", 32 * MIB, (core, core + 1)) for core in range(0, 8, 2))
     host = replace(host, caches=tuple(cache for cache in host.caches if cache.level != "L3") + slices)
-    every = plan.teams(host, tuple(range(8)), "all")[0]
+    every = teams_of(host, "all").usual[0]
     assert 8 * plan.largest_working_set(host, every, 16 * GIB) == 4 * 4 * 32 * MIB
 
 
 def test_the_memory_limit_wins() -> None:
     host = synthetic_host(2)
-    every = plan.teams(host, (0, 1), "all")[0]
+    every = teams_of(host, "all").usual[0]
     largest = plan.largest_working_set(host, every, 32 * MIB)
     assert largest < 16 * MIB
     assert sum(plan.arena_sizes({every: largest}).values()) <= 32 * MIB
@@ -127,7 +128,7 @@ def test_a_last_cache_larger_than_the_memory(l3: int, memory: int, limited: bool
     caches = tuple(replace(cache, size=l3) if cache.level == "L3" else cache for cache in host.caches)
     less: dict[str, int] = {"memory_limit": memory} if limited else {"memory_total": memory, "memory_available": memory}
     host = replace(host, caches=caches, **less)
-    teams = plan.teams(host, (0, 1), "1,all")
+    teams = teams_of(host, "1,all").usual
     budget = plan.default_budget(host, teams, memory_budget(host))
     largest = plan.largest_working_sets(host, teams, budget)
     assert sum(plan.arena_sizes(largest).values()) <= budget < memory
@@ -139,11 +140,11 @@ def test_a_last_cache_larger_than_the_memory(l3: int, memory: int, limited: bool
 
 def test_the_default_budget_follows_the_caches_and_never_exceeds_the_limit() -> None:
     host = synthetic_host(2)
-    teams = plan.teams(host, (0, 1), "1,all")
+    teams = teams_of(host, "1,all").usual
     assert plan.default_budget(host, teams, 100 * GIB) == 2 * GIB
     assert plan.default_budget(host, teams, MIB) == MIB
     huge = replace(host, caches=(Cache("L3", GIB, (0, 1)),))
-    assert plan.default_budget(huge, plan.teams(huge, (0, 1), "all"), 100 * GIB) >= 4 * GIB
+    assert plan.default_budget(huge, teams_of(huge, "all").usual, 100 * GIB) >= 4 * GIB
 
 
 @pytest.mark.parametrize("an_octave", [2, 4, 8])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 from pathlib import Path
 
@@ -100,3 +101,28 @@ def test_what_stands_behind_an_arena_is_told() -> None:
         resident, huge = backing
         assert 4 * MIB <= resident <= 8 * MIB
         assert 0 <= huge <= resident
+
+
+def test_a_part_is_an_arena_within_the_whole() -> None:
+    with Arena(16384) as whole:
+        part = whole.part(4096, 8192)
+        assert (part.address, part.size) == (whole.address + 4096, 8192)
+        part.view(0, 8, np.float64)[0] = 3.0
+        assert whole.view(4096, 8, np.float64)[0] == 3.0
+        with pytest.raises(ValueError, match="do not lie in an arena"):
+            part.view(8192, 8, np.float64)
+        part.close()
+        assert whole.view(4096, 8, np.float64)[0] == 3.0
+
+
+@pytest.mark.parametrize(("offset", "size"), [(8192, 8193), (-64, 64), (32, 64)])
+def test_parts_outside_or_across_lines_are_refused(offset: int, size: int) -> None:
+    with Arena(16384) as whole, pytest.raises(ValueError, match=r"part|arena"):
+        whole.part(offset, size)
+
+
+def test_touching_writes_every_page_and_no_more() -> None:
+    with Arena(3 * mmap.PAGESIZE) as arena:
+        arena.touch()
+        assert int(arena.bytes.sum()) == 3
+        assert arena.bytes[:: mmap.PAGESIZE].all()

@@ -16,6 +16,7 @@ import pytest
 from microbench import team as teams
 from microbench import timed
 from microbench.assembly import Counts
+from microbench.buffers import Arena
 from microbench.clock import TELLS_RUNNING
 from microbench.loop import Loop
 from microbench.team import Team, TeamError, Worker, _Answer
@@ -118,6 +119,35 @@ def test_a_run_makes_exactly_the_trips_asked_for(loose: Team, counted: Machineco
         timing = loose.run((0,), counted.address, warm, trips, clock=False)
         assert loose.each((0,), trips_made) == {0: warm + trips}
         assert timing.clocks_hz == ()
+
+
+def test_threads_may_make_different_numbers_of_trips(loose: Team, counted: Machinecode) -> None:
+    loose.each((0, 1), count_from_zero)
+    timing = loose.run((0, 1), counted.address, 2, {0: 5, 1: 9})
+    assert len(timing.thread_seconds) == 2
+    assert loose.each((0, 1), trips_made) == {0: 7, 1: 11}
+    with pytest.raises(ValueError, match="0 untimed and 0 timed trips"):
+        loose.run((0, 1), counted.address, 0, {0: 5, 1: 0})
+    with pytest.raises(KeyError):
+        loose.run((0, 1), counted.address, 0, {0: 5})
+
+
+def test_what_is_borrowed_is_given_back(loose: Team) -> None:
+    own = loose.each((0, 1), lambda worker: worker.arena.address)
+    with Arena(8192) as lent:
+        places = {0: 0, 1: 4096}
+        loose.each((0, 1), lambda worker: worker.borrow(lent.part(places[worker.cpu or 0], 4096)))
+        borrowed = loose.each((0, 1), lambda worker: (worker.arena.address, worker.content))
+        assert borrowed == {cpu: (lent.address + place, None) for cpu, place in places.items()}
+        # Whoever borrows from one and then from another has given back to neither.
+        loose.each((0,), lambda worker: worker.borrow(lent.part(4096, 4096)))
+        for _ in range(2):
+            loose.each((0, 1), lambda worker: worker.give_back())
+        assert loose.each((0, 1), lambda worker: worker.arena.address) == own
+        loose.each((0,), lambda worker: worker.reserve(65536))
+        loose.each((0,), lambda worker: worker.borrow(lent.part(0, 4096)))
+        loose.each((0,), lambda worker: worker.give_back())
+        assert loose.each((0,), lambda worker: worker.arena.size) == {0: 65536}
 
 
 def test_threads_own_their_memory(loose: Team) -> None:

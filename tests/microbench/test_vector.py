@@ -67,16 +67,16 @@ def probe_arguments(found: isa.Isa, chains: tuple[int, ...]) -> Iterator[tuple[A
     """Yield what each probe of the catalogue is built from on a CPU: kind and arguments."""
     widths, fma = found.vector_bits, found.fma
     for mix in mixes(fma):
-        for bits in widths:
+        for bits in widths or (64,):
             yield "memory", mix.name, bits
     for precision in ordinary(found):
         for kind in kinds(precision.name, fma):
             for bits in (8 * precision.bytes, *widths):
-                numbers = chains if bits == widths[-1] else chains[:2]
+                numbers = chains if bits == max(widths, default=0) else chains[:2]
                 for number in fitting(kind, numbers, found.registers):
                     yield "compute", precision.name, kind.name, bits, number
         for k in catalog.MULTIPLY_ADDS if fma else ():
-            for bits in widths:
+            for bits in widths or (8 * precision.bytes,):
                 yield "intensity", precision.name, k, bits, chains[-1]
     for precision in catalog.PRECISIONS:
         for bits in isa.widths(found, precision.name) if precision.accumulated else ():

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
+import machines as shipped
 from ert.errors import InputError
 from ert.records import machines
+from ert.roofline.check_sheet import check_sheet
 from ert.roofline.sheet import AcceleratorSheet, CoreSheet, CpuSheet
-from ert.roofline.validate import check_sheet
 
-FOLDER = Path(__file__).parents[2] / "machines"
+FOLDER = Path(shipped.__file__).parent
 FILES = sorted(FOLDER.rglob("*.toml"))
-DOCS = FOLDER.parent / "docs" / "machine-sheets.md"
+DOCS = Path(__file__).parents[2] / "docs" / "machine-sheets.md"
 
 CPU = """
 kind = "cpu"
@@ -153,6 +154,26 @@ def test_a_sheet_is_found_by_path(tmp_path: Path) -> None:
     core = machines.find(str(tmp_path / "core.toml"))
     assert isinstance(core, CoreSheet)
     assert core.recognition.models == (0x11, *range(0x80, 0x90))
+
+
+def test_a_core_of_ones_own_is_a_file_beside_the_sheet(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(CPU.replace('"zen4"', '"my-core.toml"'))
+    with pytest.raises(InputError, match=r"cores\[0\]\.sheet: .*my-core\.toml: there is no such file"):
+        machines.find(str(tmp_path / "mine.toml"))
+    (tmp_path / "my-core.toml").write_text(CORE)
+    sheet = machines.find(str(tmp_path / "mine.toml"))
+    assert isinstance(sheet, CpuSheet)
+    assert sheet.peak("fp64") == 4 * 16 * 2e9
+    (tmp_path / "my-core.toml").write_text(CPU.replace('"zen4"', '"mine.toml"'))
+    with pytest.raises(InputError, match=r"my-core\.toml is no sheet of a core"):
+        machines.find(str(tmp_path / "mine.toml"))
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000])
+def test_numbers_of_thousands_of_digits_are_errors(tmp_path: Path, digits: str) -> None:
+    (tmp_path / "x.toml").write_text(CPU.replace("base_ghz = 2", f"base_ghz = {digits}"))
+    with pytest.raises(InputError, match="a number of thousands of digits"):
+        machines.find(str(tmp_path / "x.toml"))
 
 
 @pytest.mark.parametrize(

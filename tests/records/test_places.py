@@ -27,6 +27,8 @@ def test_files_are_named_by_machine_and_time(tmp_path: Path) -> None:
     assert paths.latency_svg == folder / "20261129T224500Z.latency.svg"
     assert paths.scaling_png == folder / "20261129T224500Z.scaling.png"
     assert paths.scaling_svg == folder / "20261129T224500Z.scaling.svg"
+    assert paths.numa_png == folder / "20261129T224500Z.numa.png"
+    assert paths.numa_svg == folder / "20261129T224500Z.numa.svg"
     assert paths.journal == folder / "20261129T224500Z.journal.jsonl"
     assert not folder.exists()
 

@@ -21,6 +21,7 @@ from ert.roofline.model import (
     InstructionLatency,
     IntensityPoint,
     MemoryRoof,
+    NodeBandwidth,
     Plateau,
     Results,
     RidgePoint,
@@ -357,6 +358,18 @@ def test_gathers_strides_scaling_and_overheads(whole: dict[str, Any]) -> None:
     assert [(point["threads"], point["byte_per_s"]) for point in dram["points"]] == [(1, 30e9), (2, 60e9)]
     costs = {(entry["kind"], entry["threads"]): entry["seconds"] for entry in whole["overheads"]}
     assert costs["barrier", 2] == pytest.approx(60e-9)
+
+
+def test_pairs_of_numa_nodes(results: Results) -> None:
+    team = Team("node 0, memory 1", (0, 2), 2, memory_node=1)
+    pair = NodeBandwidth(0, 1, team, 2**26, estimate(12e9), True)
+    (entry,) = report(results, replace(factories.zen4(), numa=(pair,)))["numa"]
+    assert entry == {
+        "cpu_node": 0, "memory_node": 1, "team": "node 0, memory 1", "threads": 2, "working_set_bytes": 2**26,
+        "byte_per_s": 12e9, "median": 0.98 * 12e9, "spread": 0.01, "grade": "A", "samples": 6, "verified": True,
+    }  # fmt: skip
+    text = (Path(__file__).parents[2] / "docs" / "report-json.md").read_text(encoding="utf-8")
+    assert [key for key in entry if f"`{key}`" not in text] == []
 
 
 def test_every_key_of_irregular_access_is_documented(whole: dict[str, Any]) -> None:

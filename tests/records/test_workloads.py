@@ -55,6 +55,8 @@ def test_counts_of_any_size_are_read(tmp_path: Path) -> None:
         ("[[part]]\n" + PART.replace("1e9", "-1"), r"part\[0\].bytes: expected a number above 0, found -1"),
         ("[[part]]\n" + PART.replace("1e9", '"1 GB"'), r"part\[0\].bytes: expected a number above 0, found '1 GB'"),
         ("[[part]]\n" + PART.replace("1e9", "inf"), r"part\[0\].bytes: expected a number above 0, found inf"),
+        ("[[part]]\n" + PART.replace("1e9", "1e30"), r"part\[0\].bytes: expected a number below 1e\+30, found 1e\+30"),
+        ("[[part]]\n" + PART.replace("2e9", "1e-300"), r"part\[0\].flop: expected a number above 1e-30, found 1e-300"),
         ("[[part]]\n" + PART.replace("1e9", "nan"), r"part\[0\].bytes: expected a number above 0, found nan"),
         ("[[part]]\n" + PART.replace("1e9", "true"), r"part\[0\].bytes: expected a number above 0, found True"),
         ("[[part]]\n" + PART.replace("bytes = 1e9\n", ""), r"part\[0\].bytes: missing"),
@@ -82,6 +84,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     ("part", "words"),
     [
         (Part("a", 0.0, 1.0, "fp64"), "--flop: expected a number above 0, found 0; without both FLOP and bytes"),
+        (Part("a", 1e30, 1.0, "fp64"), r"--flop: expected a number below 1e\+30, found 1e\+30$"),
+        (Part("a", 1.0, 1e-30, "fp64"), r"--bytes: expected a number above 1e-30, found 1e-30$"),
         (Part("a", 1.0, 0.0, "fp64"), "--bytes: expected a number above 0, found 0; without both FLOP and bytes"),
     ],
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ert.records.report import report
 from ert.roofline.beside import slope_beside
 from ert.roofline.fit import fit
 from ert.roofline.model import Case, Code, Kernel, Measurement, Results, Sample, Team, Work
@@ -78,3 +79,20 @@ def test_the_roof_itself_is_left_as_it_was() -> None:
     assert moved.rate.best == pytest.approx(50e9)
     assert moved.name == roof.name
     assert slope_beside(given.measurements[1], roof, replace(given, measurements=())) is None
+
+
+def test_what_is_said_and_reported_of_a_roof_that_moved() -> None:
+    roof = {0.0: 50e9, 50.0: 100e9, 100.0: 50e9, 200.0: 50e9}
+    given = results(roof, {1.0: 35e9, 101.0: 35e9, 201.0: 34e9})
+    fitted = fit(given)
+    (placed,) = place(given, fitted)
+    assert placed.advice[0] == "It moves 70.0 % of what the DRAM load roof allows (50.0 GB/s at that time)."
+    # The roof keeps its name in the report; what counts is its rate beside the kernel.
+    document = report(given, fitted)
+    (entry,) = document["placements"]
+    assert entry["memory_roof"] == document["memory_roofs"][0]["name"]
+    assert entry["memory_roof_moved"]
+    assert entry["memory_roof_per_s"] == pytest.approx(50e9, rel=0.01)
+    steady = results({0.0: 50e9, 100.0: 50e9, 200.0: 50e9}, {1.0: 35e9, 101.0: 35e9, 201.0: 34e9})
+    (still,) = place(steady, fit(steady))
+    assert still.advice[0].endswith("(50.0 GB/s).")

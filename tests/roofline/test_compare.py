@@ -62,6 +62,18 @@ def test_ratio_and_combined_spread_decide() -> None:
     assert (noisy.spread, noisy.verdict) == (pytest.approx(0.065), "equal")
 
 
+def test_equal_means_the_same_whichever_machine_is_the_reference() -> None:
+    base = factories.zen4()
+    # The larger over the smaller decides: 1 / 0.9902 is inside a combined spread of 1 %, 1 / 0.9899 is not.
+    for factor, verdict in ((0.9902, "equal"), (0.9899, "lower")):
+        found = both(base, slower(base, factor))
+        row = rows(found, "memory roof")["DRAM"]
+        assert row.judgements[0].verdict == verdict
+        assert (row in [fallen for fallen, _ in found.fallen(1.0)]) == (verdict == "lower")
+        back = rows(both(slower(base, factor), base), "memory roof")["DRAM"].judgements[0].verdict
+        assert back == {"equal": "equal", "lower": "higher"}[verdict]
+
+
 def test_ridge_points_follow_their_roofs() -> None:
     base = factories.zen4()
     row = rows(both(base, slower(base, 0.5, "DRAM")), "ridge point")["fp64 DRAM"]
@@ -224,7 +236,7 @@ def test_the_core_clock_is_told_if_it_moved(factor: float, told: bool) -> None:
     moved = replace(
         base,
         compute=tuple(
-            replace(roof, rate=replace(roof.rate, per_cycle=(roof.rate.per_cycle or 0.0) / factor))
+            replace(roof, rate=replace(roof.rate, clock_hz=(roof.rate.clock_hz or 0.0) * factor))
             for roof in base.compute
         ),
     )

@@ -78,6 +78,33 @@ def test_a_cpu_promises_at_its_all_core_clock() -> None:
     assert promised_machine("sheet cpu", base).peak("fp64").rate == 4 * 16 * 2e9
 
 
+def test_only_the_cores_that_a_peak_counts_are_named() -> None:
+    mixed = replace(CPU, groups=(*CPU.groups, CoreGroup(2, None, "E", all_core=2e9)), notes=("E cores are slow.",))
+    machine = promised_machine("sheet cpu", mixed)
+    assert machine.extent == "4 of 6 cores at their all-core clock"
+    assert machine.cautions == (
+        "its peaks are of 4 of its 6 cores: no rates or no clock of the others are known.",
+        "note of the sheet: E cores are slow.",
+    )
+    assert promised_machine("sheet cpu", replace(CPU, notes=("x",))).cautions == ()
+
+
+def test_memory_in_the_package_without_a_bandwidth_is_told() -> None:
+    stacked = replace(CPU, package_memory=MemorySheet("HBM2e", capacity=1 << 36))
+    (sentence,) = promised_machine("sheet cpu", stacked).cautions
+    assert sentence == "its DRAM roof is that of DDR5 alone; the bandwidth of its HBM2e is not stated."
+
+
+@pytest.mark.parametrize(("base", "boost", "word"), [(2e9, None, "base"), (None, 4e9, "boost")])
+def test_peaks_at_another_clock_than_that_of_all_cores_say_so(
+    base: float | None, boost: float | None, word: str
+) -> None:
+    group = replace(CPU.groups[0], base=base, all_core=None, boost=boost)
+    machine = promised_machine("sheet cpu", replace(CPU, groups=(group,)))
+    assert machine.clock == word
+    assert f"its peaks are at the {word} clock" in machine.cautions[0]
+
+
 def test_an_accelerator_has_a_peak_a_unit_and_the_faster_one_is_its_roof() -> None:
     sheet = AcceleratorSheet(
         "gpu", "GPU", peaks=(PublishedPeak("fp64", 10e12), PublishedPeak("fp64", 20e12, "matrix")),

@@ -183,6 +183,14 @@ def measured_mixes() -> dict[str, Work]:
         ("one", Work(read_bytes=110, written_bytes=100, allocate_bytes=100), "DRAM", "copy"),
         ("in_place", Work(read_bytes=110, written_bytes=100), "DRAM", "update"),
         ("in_place_nt", Work(read_bytes=110, written_bytes=100), "DRAM", "copy_nt"),
+        # An update in place of two loads and a store is none of copy and update; a non-temporal mix is no rival.
+        ("update", Work(read_bytes=200, written_bytes=100), "DRAM", "update"),
+        ("update", Work(read_bytes=200, written_bytes=100), "L1", "load2_store1"),
+        ("copy", Work(read_bytes=190, written_bytes=100, allocate_bytes=90), "L1", "load2_store1"),
+        # Of equally near ones the one that the kernel names.
+        ("update", Work(read_bytes=100, written_bytes=100), "L1", "update"),
+        # Traffic that is modelled apart has other shares than loads and stores.
+        ("load", Work(read_bytes=200, written_bytes=100, level_bytes=(("DRAM", 70),)), "DRAM", "load"),
         # In L1 nothing is allocated, and no non-temporal mix is measured.
         ("triad_like_nt", Work(read_bytes=200, written_bytes=100), "L1", "load2_store1"),
     ],
@@ -265,6 +273,23 @@ def test_slower_rungs_of_a_ladder_are_left_out() -> None:
     single = factories.placement("gemm_1", "dense", precision="fp32", facts={"ladder": "gemm", "rung": 1})
     other = factories.placement()
     assert fastest_rungs((slow, other, fast, single)) == (other, fast, single)
+
+
+def test_only_rungs_that_solved_the_same_problem_compete() -> None:
+    def rung(number: int, *, level: str = "DRAM", **sizes: int) -> Placement:
+        return factories.placement(
+            f"gemm_{number}", "dense", efficiency=0.15 * number, level=level, parameters=tuple(sizes.items()),
+            facts={"ladder": "gemm", "rung": number},
+        )  # fmt: skip
+
+    slow, fast = rung(1, n=512), rung(4, n=2048)
+    assert fastest_rungs((slow, fast)) == (slow, fast)
+    assert fastest_rungs((rung(1, level="L3", n=512), rung(2, n=512)))[0].level == "L3"
+    # Blocks are no part of the problem.
+    blocked = rung(5, n=2048, mc=64, kc=128)
+    assert fastest_rungs((fast, blocked, slow)) == (blocked, slow)
+    other_blocks = rung(3, n=2048, kc=64)
+    assert fastest_rungs((other_blocks, blocked)) == (blocked,)
 
 
 def test_sweeps_of_kernels_say_nothing_of_code_that_is_as_it_should_be() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from ert.roofline.machine import Machine, given_machine, measured_machine
 from ert.roofline.place import place
 from ert.roofline.predict import Part, Workload, crossing, forecast, predict
 from ert.roofline.workload import without_unknown_levels, workload_of
+from ert.show.prediction import beaten
 from tests import factories
 
 A, B = given_machine("A", 100e12, 0.9e12), given_machine("B", 40e12, 1.6e12)
@@ -140,13 +143,71 @@ def test_the_kernels_of_a_result_are_a_workload_once_a_ladder() -> None:
     names = [each.name for each in workload.parts]
     assert len(set(names)) == len(names)
     assert [name for name in names if name.startswith("gemm")] == [
-        "gemm_blas n 2048 fp64 DRAM", "gemm_blas n 2048 fp32 DRAM"
+        "gemm_reordered n 512 fp64 DRAM", "gemm_blas n 2048 fp64 DRAM",
+        "gemm_reordered n 512 fp32 DRAM", "gemm_blas n 2048 fp32 DRAM",
     ]  # fmt: skip
     assert "Left out, because they have no FLOP or no traffic: stream_copy n 16777216" in workload.notes[0]
     dot = next(each for each in workload.parts if each.name == "dot n 16777216 fp64 DRAM")
     assert (dot.flop, dot.traffic, dot.level) == (2 * 2**24, 16 * 2**24, "DRAM")
     with pytest.raises(InputError, match="no kernel with FLOP and traffic"):
         workload_of("a.json", ())
+
+
+def test_a_kernel_is_held_against_the_roofs_that_apply_to_it() -> None:
+    roofline = factories.zen4()
+    results = factories.kernel_results(roofline)
+    placements = place(results, roofline)
+    machine = measured_machine("EPYC", "a.json", results, roofline)
+    workload = workload_of("a.json", placements)
+    own = predict(workload, (replace(machine, kernels=placements),)).prospects[0].forecasts
+    assert own
+    for each in own:
+        kernel = each.part.kernel
+        assert kernel is not None
+        assert each.seconds == pytest.approx(kernel.lower_bound)
+        assert each.measured == kernel.seconds
+        assert each.beaten == (kernel.seconds * (1 + each.spread) < each.seconds)
+    # On another result, roofs of the same kind; on a promise, the headline roofs.
+    other = predict(workload, (machine,)).prospects[0].forecasts
+    assert [each.slope.name for each in other] == [each.slope.name for each in own]
+    assert {each.measured for each in other} == {None}
+    promised = predict(Workload("w", workload.parts[:1]), (A,)).prospects[0].forecasts[0]
+    assert promised.slope.rate == 0.9e12
+
+
+def test_a_kernel_above_its_bound_is_told() -> None:
+    roofline = factories.zen4()
+    results = factories.kernel_results(roofline)
+    placements = tuple(replace(placement, seconds=placement.seconds / 10) for placement in place(results, roofline))
+    machine = replace(measured_machine("EPYC", "a.json", results, roofline), kernels=placements)
+    found = predict(workload_of("a.json", placements), (machine,))
+    assert any(each.beaten for each in found.prospects[0].forecasts)
+    sentences = beaten(found, ["EPYC"])
+    assert len(sentences) == sum(each.beaten for each in found.prospects[0].forecasts)
+    assert "which is less than its lower bound of" in sentences[0]
+
+
+def test_what_a_result_leaves_out_of_its_workload_is_listed() -> None:
+    roofline = factories.zen4()
+    results = factories.kernel_results(roofline, teams=(factories.ONE, factories.BOTH))
+    placements = place(results, roofline)
+    workload = workload_of("a.json", placements)
+    told = " ".join(workload.notes)
+    assert "with fewer threads than 2" in told
+    for placement in placements:
+        if placement.case.team == factories.BOTH:
+            kept = [part for part in workload.parts if part.kernel is placement]
+            assert kept or f"{placement.kernel.name} {placement.size}" in told
+
+
+def test_of_formats_of_one_sparse_product_the_fastest_counts() -> None:
+    roofline = factories.zen4()
+    (dot,) = [p for p in place(factories.kernel_results(roofline), roofline) if p.kernel.name == "dot"]
+    csr = replace(dot, kernel=replace(dot.kernel, name="spmv_csr"))
+    sell = replace(dot, kernel=replace(dot.kernel, name="spmv_sell"), seconds=dot.seconds / 2)
+    workload = workload_of("a.json", (csr, sell))
+    assert [part.kernel for part in workload.parts] == [sell]
+    assert workload.notes == (f"Left out, because a faster implementation of the same was measured: {csr.label}.",)
 
 
 def test_parts_in_a_level_that_a_machine_lacks_are_left_out_and_told() -> None:

@@ -28,11 +28,18 @@ def test_amounts(text: str, value: float | None) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [("120ns", 120e-9), ("1.2e-7", 1.2e-7), ("300@2.5GHz", 120e-9), ("300 cycles @ 2.5 GHz", 120e-9), ("2us", 2e-6),
-     ("0ns", None), ("0@1GHz", None), ("300@0", None), ("300@", None), ("soon", None)],
+     ("0ns", None), ("0@1GHz", None), ("300@0", None), ("300@", None), ("soon", None),
+     ("1e300", None)],
 )  # fmt: skip
 def test_latencies(text: str, value: float | None) -> None:
     if value is None:
-        with pytest.raises(InputError, match="--latency: expected"):
+        with pytest.raises(InputError, match=r"--latency: expected a latency such as 120ns or 300@2\.5GHz, found"):
             parse_latency(text, "--latency")
     else:
         assert parse_latency(text, "--latency") == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["-1", "-1e5", "nan", "inf", "-inf", "+Infinity"])
+def test_numbers_that_cannot_be_amounts_say_why(text: str) -> None:
+    with pytest.raises(InputError, match=r"found '.*'; it must be a finite number above 0"):
+        parse_amount(text, ("FLOP",), "--flop")

@@ -19,8 +19,9 @@ from ert.roofline.place import place
 from ert.roofline.placement import Placement
 from ert.show import figures
 from ert.show.efficiency import MOST_BARS
-from ert.show.key import LOOKS
-from ert.show.points import FAMILIES
+from ert.show.key import LOOKS, key_columns, key_lines
+from ert.show.points import FAMILIES, Entry
+from ert.show.points import entries as points_entries
 from tests import factories
 from tests.factories import BOTH, GIGA, ONE, placement
 from tests.show.drawings import assert_readable, drawn, texts
@@ -160,6 +161,26 @@ def test_families_have_shapes_and_colours_and_precisions_a_fill() -> None:
     assert fills["dot fp32 DRAM"] == "#ffffff"
     assert fills["dot fp64 DRAM"] != "#ffffff"
     assert [text.get_text() for text in both.legends[1].get_texts()][:2] == ["fp64", "fp32"]
+
+
+def test_no_entry_of_the_key_is_broken_by_the_end_of_a_column() -> None:
+    entries = [Entry(f"a rather long name of a kernel that needs two lines, the {i}.", "dense", ()) for i in range(31)]
+    lines = key_lines(list(enumerate(entries, start=1)), ["fp64"])
+    for most in (7, 20, 40, 1000):
+        columns = key_columns(lines, most)
+        assert [line for column in columns for line in column] == lines
+        assert all(len(column) <= most for column in columns)
+        assert all(column[0].family or column[0].entry for column in columns)
+        assert not any(column[-1].family for column in columns)
+    assert key_columns([], 40) == []
+
+
+def test_a_kernel_whose_data_are_nearer_than_those_of_others_says_so_in_its_name() -> None:
+    far = placement("far", "dense", level="DRAM")
+    near = placement("near", "dense", level="L3")
+    names = {entry.placements[0].kernel.name: words(entry.name) for entry in points_entries([far, near])}
+    assert names["near"].endswith(", in L3")
+    assert "in DRAM" not in names["far"]
 
 
 def test_an_unknown_family_is_drawn_too() -> None:

@@ -208,3 +208,42 @@ def test_a_memory_roof_that_moved_is_marked_and_explained() -> None:
     assert lines.count("^") == 2
     assert "not steady during the sweep" in " ".join(lines.split())
     assert "^" not in "\n".join(sections([steady], factories.zen4()))
+
+
+def test_a_row_whose_memory_roof_moved_fits_80_columns_too() -> None:
+    moved = placement("moved", beside=True, memory_share=1.06, efficiency=1.06)
+    line = next(line for line in text_of(moved).splitlines() if line.startswith("   moved"))
+    steady = next(line for line in text_of(placement("steady")).splitlines() if line.startswith("   steady"))
+    assert "106 %^" in line
+    assert len(line.rstrip()) == len(steady.rstrip()) <= 80
+
+
+def test_cases_that_the_same_rule_speaks_of_share_a_paragraph() -> None:
+    def case(n: int, precision: str, efficiency: float, rule: str) -> Placement:
+        return placement(
+            "axpy", "vector", precision=precision, efficiency=efficiency, rule=rule, parameters=(("n", n),),
+            advice=(f"Told for {n}.",),
+        )  # fmt: skip
+
+    cases = (case(1, "fp64", 0.9, "a"), case(2, "fp64", 0.6, "a"), case(3, "fp32", 0.8, "a"), case(4, "fp32", 0.8, "b"))
+    text = " ".join(text_of(*cases, whole=True).split("What limits them")[1].split("Where effort pays")[0].split())
+    # That with most to win is told.
+    assert "axpy, n 2, fp64, DRAM: Told for 2. Likewise n 1, fp64, DRAM (90 %); n 3, fp32, DRAM (80 %)." in text
+    assert "axpy, n 4, fp32, DRAM: Told for 4." in text
+    assert "Told for 1" not in text
+
+
+def test_other_sizes_of_a_ladder_stay_where_effort_pays() -> None:
+    sizes = [
+        placement(f"gemm{i}", "dense", efficiency=0.2 * i, parameters=(("n", n),), facts={"ladder": "gemm", "rung": i})
+        for i, n in ((1, 512), (2, 2048))
+    ]
+    ranking = text_of(*sizes).split("Where effort pays")[1]
+    assert "gemm1" in ranking
+    assert "gemm2" in ranking
+
+
+def test_the_reuse_table_says_whose_ridges_it_has() -> None:
+    assert "Reuse that passes the ridge points of load-only streams, 2 threads, fp64" in text_of(
+        placement("gemm", "dense")
+    )

@@ -90,3 +90,28 @@ def test_a_machine_of_two_numbers_has_the_precisions_that_are_asked_for() -> Non
     workload = Workload("w", (Part("a", 1e9, 1e10, "fp32"), Part("b", 1e9, 1e10, "bf16")))
     figure = workload_figure(predict(workload, (given_machine("M", 1e12, 1e11),)), ["M"], "title")
     assert {"roof fp32 peak", "roof bf16 peak"} <= set(names(figure))
+
+
+def test_measured_roofs_are_of_the_mix_that_is_promised() -> None:
+    figure = overlay_figure([measured(), promised_machine("sheet cpu", CPU)], ["EPYC", "CPU 4"], "two")
+    lines = [name for name in names(figure) if name.startswith("roof L1")]
+    assert set(lines) == {"roof L1 load"}
+
+
+def test_parts_without_a_label_are_listed_and_crossings_marked() -> None:
+    workload = Workload("w", tuple(Part(f"p{n}", (n + 1) * 1e9, 1e10, "fp64") for n in range(9)))
+    machines = (given_machine("A", 100e12, 0.9e12), given_machine("B", 40e12, 1.6e12))
+    figure = workload_figure(predict(workload, machines), ["A", "B"], "title")
+    note = " ".join(figure.texts[1].get_text().split())
+    labelled = {name.removeprefix("label ") for name in names(figure)}
+    for n in range(9):
+        assert f"p{n}" in labelled or f"p{n} (" in note
+    assert drawn(figure, "crossing 44.4").get_xdata()[0] == pytest.approx(400 / 9)
+
+
+def test_no_mark_hides_another() -> None:
+    machine = given_machine("A", 1e12, 1e11)
+    workload = Workload("w", (Part("a", 1e9, 1e10, "fp64"),))
+    figure = workload_figure(predict(workload, (machine, replace(machine, name="B"))), ["A", "B"], "title")
+    sizes = [drawn(figure, f"part a {name}").get_markersize() for name in ("A", "B")]
+    assert min(sizes) < 0.7 * max(sizes)

@@ -214,7 +214,7 @@ def test_a_roof_without_clock_has_no_rate_per_cycle() -> None:
     roofline = factories.one_level()
     (roof,) = roofline.compute
     for unknown in (None, 0.0):
-        blind = replace(roof, rate=replace(roof.rate, per_cycle=unknown))
+        blind = replace(roof, rate=replace(roof.rate, per_cycle=unknown, clock_hz=unknown))
         text = summary(factories.zen4_results(), replace(roofline, compute=(blind,)))
         assert the_line(text, "fp32 fma", "GFLOP/s").split()[-5:] == ["-", "0.3", "%", "A", "yes"]
         assert "\n1 thread\n" in text

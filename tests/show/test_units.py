@@ -33,6 +33,9 @@ POSITIVE = st.floats(min_value=1e-6, max_value=1e20, allow_nan=False)
         (0.25, "0.250 FLOP/s"),
         (0.0, "0 FLOP/s"),
         (2e21, "2000 EFLOP/s"),
+        (1e22, "1.00e+22 FLOP/s"),
+        (1e100, "1.00e+100 FLOP/s"),
+        (1e-300, "1.00e-300 FLOP/s"),
         (math.inf, "inf FLOP/s"),
         (math.nan, "nan FLOP/s"),
     ],
@@ -91,6 +94,10 @@ def test_sizes_are_powers_of_two(value: float, text: str) -> None:
         (100.0, "1 min 40 s"),
         (125.5, "2 min 6 s"),
         (3599.5, "1 h 0 min"),
+        (6.67e-13, "667 fs"),
+        (2e-12, "2.00 ps"),
+        (1e-20, "1.00e-20 s"),
+        (1e27, "1.00e+27 s"),
         (0.0, "0 s"),
         (math.inf, "inf s"),
     ],
@@ -121,7 +128,17 @@ def test_percentages(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.1786, "0.179"), (1.955, "1.96"), (1365.3, "1365"), (999.5, "1000"), (0.0, "0"), (40.0, "40.0")],
+    [
+        (1e30, "1.00e+30"),
+        (1e-10, "1.00e-10"),
+        (3e20, "300000000000000000000"),
+        (0.1786, "0.179"),
+        (1.955, "1.96"),
+        (1365.3, "1365"),
+        (999.5, "1000"),
+        (0.0, "0"),
+        (40.0, "40.0"),
+    ],
 )
 def test_plain_numbers(value: float, text: str) -> None:
     assert units.number(value) == text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ert.records import machines
 from ert.records.validation import tally
+from ert.roofline.check_sheet import check_sheet
 from ert.roofline.checks import Check
 from ert.roofline.recognise import Recognised
-from ert.roofline.validate import check_sheet
 from ert.show.validation import listing, sheet_text, text
 
 CHECKS = (
@@ -29,29 +29,29 @@ Recognised by its model name.
 Not certain: Two kinds of core.
 
 Arithmetic per cycle and core, 1 thread
-                                    measured      promised  ratio  verdict
-  fp64 multiply-adds               15.8 FLOP     16.0 FLOP   0.99  as promised
+                                    measured      promised ratio  verdict
+  fp64 multiply-adds               15.8 FLOP     16.0 FLOP  0.99  as promised
 
-Peak, 2 threads                     measured      promised  ratio  verdict
-  fp64, base clock               117 GFLOP/s  76.8 GFLOP/s   1.52  above
+Peak, 2 threads                     measured      promised ratio  verdict
+  fp64, base clock               117 GFLOP/s  76.8 GFLOP/s  1.52  above
     promised: 16 FLOP/cycle x 2 cores x 2.40 GHz
     Boost: no error.
-  fp32, base clock               235 GFLOP/s   154 GFLOP/s   1.53  above
+  fp32, base clock               235 GFLOP/s   154 GFLOP/s  1.53  above
     promised: 32 FLOP/cycle x 2 cores x 2.40 GHz
 
-Core clock                          measured      promised  ratio  verdict
-  2 threads                         3.70 GHz      4.00 GHz   0.93  below  FAILED
+Core clock                          measured      promised ratio  verdict
+  2 threads                         3.70 GHz      4.00 GHz  0.93  below  FAILED
     Heat.
 
-Cache capacity                      measured      promised  ratio  verdict
-  L2 declared by the system            1 MiB             -      -  not stated
+Cache capacity                      measured      promised ratio  verdict
+  L2 declared by the system            1 MiB             -     -  not stated
     No sheet states it.
 
-Latency of arithmetic               measured      promised  ratio  verdict
-  fp64 multiply-add               4.06 cycle    4.00 cycle   1.01  as promised
+Latency of arithmetic               measured      promised ratio  verdict
+  fp64 multiply-add               4.06 cycle    4.00 cycle  1.01  as promised
 
-Memory bandwidth                    measured      promised  ratio  verdict
-  DRAM, 2 threads                  56.7 GB/s      461 GB/s   0.12  as promised
+Memory bandwidth                    measured      promised ratio  verdict
+  DRAM, 2 threads                  56.7 GB/s      461 GB/s  0.12  as promised
     promised: 12 channels x 8 B x 4.80 Gtransfers/s x 1 socket
 
 7 checks: 3 as promised, 1 below, 2 above, 1 not stated. 1 check FAILED (rates

@@ -18,6 +18,8 @@ from microbench.kernels.formula import Formula
         ("5*n*log2(n)", {"n": 1024}, 51200, "5·n·log2(n)"),
         ("ceildiv(n, 8)*8 - n", {"n": 13}, 3, "ceildiv(n, 8)·8 - n"),
         ("n//3", {"n": 10}, 3, "n / 3"),
+        ("s*(n + 2)**1 + n**12", {"n": 2, "s": 8}, 4128, "s·(n + 2) + n¹²"),
+        ("2*(t) + log2(n)", {"n": 8, "t": 3}, 9, "2·t + log2(n)"),
         ("max(n, m) % 4", {"n": 6, "m": 3}, 2, "max(n, m) % 4"),
     ],
 )
