@@ -1,4 +1,4 @@
-"""Time inside compiled code: the monotonic clock of the system and the core clock of the CPU.
+"""Time inside compiled code: the monotonic clock, the time that a thread ran, and the core clock of the CPU.
 
 The core clock is found from a chain of additions of one register to another, each waiting for the one before. An
 integer addition takes one cycle on every core this can run on, so links / seconds is the clock frequency. The addend is
@@ -49,21 +49,40 @@ def monotonic_ns(typingctx: Any) -> Any:
     """Nanoseconds of the monotonic clock, as ``time.monotonic_ns`` counts them."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        # In the entry block: taken where the call stands, it would grow the stack with every turn of a loop round it.
-        pair = cgutils.alloca_once(builder, ir.ArrayType(_I64, 2))
-        if _UNIT:
-            signature_type = ir.FunctionType(_I32, [ir.PointerType()])
-            builder.call(builder.inttoptr(_constant(_ADDRESS), signature_type.as_pointer()), [pair])
-            ticks = builder.load(pair, typ=_I64)
-            return builder.lshr(builder.mul(ticks, _constant(_UNIT)), _constant(20))
-        signature_type = ir.FunctionType(_I32, [_I32, ir.PointerType()])
-        function = builder.inttoptr(_constant(_ADDRESS), signature_type.as_pointer())
-        builder.call(function, [ir.Constant(_I32, time.CLOCK_MONOTONIC), pair])
-        seconds = builder.load(pair, typ=_I64)
-        nanoseconds = builder.load(builder.gep(pair, [_constant(1)], source_etype=_I64), typ=_I64)
-        return builder.add(builder.mul(seconds, _constant(1_000_000_000)), nanoseconds)
+        if not _UNIT:
+            return _read(builder, time.CLOCK_MONOTONIC)
+        ticks = cgutils.alloca_once(builder, _I64)
+        signature_type = ir.FunctionType(_I32, [ir.PointerType()])
+        builder.call(builder.inttoptr(_constant(_ADDRESS), signature_type.as_pointer()), [ticks])
+        return builder.lshr(builder.mul(builder.load(ticks, typ=_I64), _constant(_UNIT)), _constant(20))
 
     return types.int64(), codegen
+
+
+TELLS_RUNNING = hasattr(time, "CLOCK_THREAD_CPUTIME_ID") and not _UNIT
+"""Whether the system tells how long a thread has been on a CPU."""
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def running_ns(typingctx: Any) -> Any:
+    """Nanoseconds that the calling thread has been on a CPU; 0 where the system does not tell."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        return _read(builder, time.CLOCK_THREAD_CPUTIME_ID) if TELLS_RUNNING else _constant(0)
+
+    return types.int64(), codegen
+
+
+def _read(builder: ir.IRBuilder, clock: int) -> Any:
+    """Read a clock of the system."""
+    # In the entry block: taken where the call stands, it would grow the stack with every turn of a loop round it.
+    pair = cgutils.alloca_once(builder, ir.ArrayType(_I64, 2))
+    signature_type = ir.FunctionType(_I32, [_I32, ir.PointerType()])
+    function = builder.inttoptr(_constant(_ADDRESS), signature_type.as_pointer())
+    builder.call(function, [ir.Constant(_I32, clock), pair])
+    seconds = builder.load(pair, typ=_I64)
+    nanoseconds = builder.load(builder.gep(pair, [_constant(1)], source_etype=_I64), typ=_I64)
+    return builder.add(builder.mul(seconds, _constant(1_000_000_000)), nanoseconds)
 
 
 def now_ns() -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from microbench import timed
 from microbench.buffers import Arena
-from microbench.clock import CHAIN_LINKS
+from microbench.clock import CHAIN_LINKS, TELLS_RUNNING
 from microbench.loop import ARRAYS, FIRST_SLOT, SLOT_BYTES
 
 BARRIER_SECONDS = 10.0
@@ -48,13 +48,15 @@ class _CalledBack(TeamError):
 class Timing:
     """One timed run: seconds from first start to last end, each thread's own, and each core's clock in hertz.
 
-    ``first_start_ns`` is when it began, on the clock of :func:`microbench.clock.now_ns`.
+    ``first_start_ns`` is when it began, on the clock of :func:`microbench.clock.now_ns`. ``away_seconds`` is how long a
+    thread was on no CPU meanwhile, that of the longest; None where it is not known.
     """
 
     seconds: float
     thread_seconds: tuple[float, ...]
     clocks_hz: tuple[float, ...]
     first_start_ns: int = 0
+    away_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +233,7 @@ class Team:
         control = int(self._words.ctypes.data)
         links = CHAIN_TRIPS if clock else 0
 
-        def job(worker: Worker) -> tuple[int, int, int]:
+        def job(worker: Worker) -> tuple[int, int, int, int]:
             assert worker.cpu is not None, "threads of a team have a CPU"
             status = timed.timed(
                 loop, worker.arguments.ctypes.data, warm, timed_trips[worker.cpu], control, len(cpus), deadline, links,
@@ -241,15 +243,21 @@ class Team:
                 raise TeamError(f"a thread did not come to the barrier within {deadline * 1e-9:g} s")
             if status == timed.ABORTED:
                 raise _CalledBack("the team was called back")
-            return int(worker.results[timed.START]), int(worker.results[timed.END]), int(worker.results[timed.CHAIN])
+            start, end, chain, ran = (
+                int(worker.results[word]) for word in (timed.START, timed.END, timed.CHAIN, timed.RAN)
+            )
+            return start, end, chain, ran
 
         answers = self.each(cpus, job)
-        starts, ends, chains = zip(*(answers[cpu] for cpu in cpus), strict=True)
+        starts, ends, chains, runs = zip(*(answers[cpu] for cpu in cpus), strict=True)
+        # Asking takes a moment itself, so that a thread can seem to have run for longer than the time there was.
+        away = max(0, *(end - start - ran for start, end, ran in zip(starts, ends, runs, strict=True)))
         return Timing(
             (max(ends) - min(starts)) * 1e-9,
             tuple((end - start) * 1e-9 for start, end in zip(starts, ends, strict=True)),
             tuple(CHAIN_TRIPS * CHAIN_LINKS / (took * 1e-9) if took else 0.0 for took in chains) if clock else (),
             min(starts),
+            away * 1e-9 if clock and TELLS_RUNNING else None,
         )
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from llvmlite import binding, ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from microbench.clock import chain, monotonic_ns
+from microbench.clock import chain, monotonic_ns, running_ns
 
 DONE, ABORTED, LATE = 0, 1, 2
 """What :func:`timed` returns: timed; the abort word was set; a peer did not come to the barrier in time."""
@@ -17,8 +17,9 @@ DONE, ABORTED, LATE = 0, 1, 2
 ARRIVED, ABORT, CONTROL_WORDS = 0, 8, 16
 """Words of the control block, each on a cache line of its own: arrivals at the barrier, the abort word."""
 
-START, END, CHAIN, RESULTS = 0, 1, 2, 8
-"""Words of one thread's result block: start and end in ns, time of the fastest clock chain in ns."""
+START, END, CHAIN, RAN, RESULTS = 0, 1, 2, 4, 8
+"""Words of one thread's result block: start and end in ns, time of the fastest clock chain in ns, and for how many ns
+between start and end the thread was on a CPU. The word after the chain's keeps its sum."""
 
 CHAIN_SEGMENTS = 4
 """Clock chains after a sample; an interrupt lengthens one of them, so the fastest is taken."""
@@ -115,7 +116,7 @@ def timed(
     deadline : int
         Nanoseconds after which a thread waits no longer at the barrier.
     links : int
-        Trips of each clock chain; 0 takes no core clock.
+        Trips of each clock chain; 0 takes no core clock, and does not ask how long the thread was on a CPU either.
     results : int
         Address of this thread's result block.
 
@@ -141,9 +142,11 @@ def timed(
             if monotonic_ns() > limit:
                 _write(control, ABORT, 1)
                 return LATE
+    ran = running_ns() if links > 0 else 0
     start = monotonic_ns()
     _call(loop, arguments, trips)
     end = monotonic_ns()
+    ran = running_ns() - ran if links > 0 else 0
     fastest = 0
     if links > 0:
         for _ in range(CHAIN_SEGMENTS):
@@ -155,4 +158,5 @@ def timed(
     _write(results, START, start)
     _write(results, END, end)
     _write(results, CHAIN, fastest)
+    _write(results, RAN, ran)
     return DONE

@@ -162,7 +162,12 @@ class Bench:
             state.trips[cpu] += warm + trips[cpu]
         self._shares.note(case, trips, timing.thread_seconds)
         return Timing(
-            timing.seconds, timing.thread_seconds, timing.clocks_hz, seen.steal_seconds, seen.context_switches
+            timing.seconds,
+            timing.thread_seconds,
+            timing.clocks_hz,
+            seen.steal_seconds,
+            seen.context_switches,
+            timing.away_seconds,
         )
 
     def _start(self, state: _Open, passes: int, until: str) -> Timing:

@@ -404,4 +404,6 @@ class Campaign:
         return self._sparse.rounds if case.probe in irregular.PROBES else self._effort.rounds
 
     def _how(self, case: Case) -> Visit:
-        return self._sparse.visit if case.probe in irregular.PROBES else Visit(self._effort.samples)
+        if case.probe in irregular.PROBES:
+            return self._sparse.visit
+        return Visit(self._effort.samples, self._effort.target)

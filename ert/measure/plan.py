@@ -103,6 +103,9 @@ class Effort:
         Turns of a pre-pass over the candidates of a choice; in turn, so that a slow spell meets all of them.
     widest : int
         How many vector widths, from the widest down, an access mix chooses among.
+    target : float
+        Seconds of a sample. Two of half the length take as long as one, and beside another process far fewer of them
+        are interrupted, since a scheduler lets a thread go on for about 3 ms (docs/accuracy.md).
     most_extra : int
         Teams beside the usual ones whose roofs an ordinary sweep measures.
     """
@@ -116,6 +119,7 @@ class Effort:
     every_width: bool = True
     turns: int = 3
     widest: int = 3
+    target: float = TARGET_SECONDS
     most_extra: int = 4
 
 
@@ -123,7 +127,9 @@ EXTRA_POINTS = 2
 """Working sets of the curve of an extra team in each doubling: its levels are near those of a usual one."""
 
 EFFORTS = (
-    Effort("quick", 2, (1, 8, 64), rounds=3, samples=1, chains=(1, 4, 8), every_width=False, turns=2, widest=2),
+    Effort(
+        "quick", 2, (1, 8, 64), rounds=3, samples=2, chains=(1, 4, 8), every_width=False, turns=2, widest=2, target=2e-3
+    ),
     Effort("default", 4, MULTIPLY_ADDS, rounds=5, samples=2),
     Effort("thorough", 8, MULTIPLY_ADDS, rounds=20, samples=3, most_extra=1 << 10),
 )
@@ -617,7 +623,7 @@ def expected(
         seconds += how.rounds * sum(
             EXPECTED_VISIT["fixed"]
             + size / EXPECTED_VISIT["fill_bytes_per_s"]
-            + how.samples * (TARGET_SECONDS + size / EXPECTED_VISIT["stream_bytes_per_s"])
+            + how.samples * (how.target + size / EXPECTED_VISIT["stream_bytes_per_s"])
             for size in sizes
         )
         visits += how.rounds * len(sizes)

@@ -26,6 +26,10 @@ TRIES = 8
 """Runs that calibration may take; each multiplies the passes by up to `GROWTH`."""
 
 GROWTH = 256
+RETAKES = 4
+"""Samples of one visit that are taken beside those asked for, in place of interrupted ones. Something that runs half of
+the time beside a sample leaves one in three or more alone; what runs for longer than a visit is left to the rounds."""
+
 DROPPED_LIMIT = 16
 """Samples of one visit that may be dropped because the clock stepped back, before the case is given up."""
 
@@ -34,7 +38,7 @@ DROPPED_LIMIT = 16
 class Timing:
     """What an instrument reads of one run: seconds in all, of each thread, and each core's clock in hertz.
 
-    ``steal_seconds`` and ``context_switches`` are None where the system does not tell.
+    ``steal_seconds``, ``context_switches`` and ``away_seconds`` are None where the system does not tell.
     """
 
     seconds: float
@@ -42,6 +46,7 @@ class Timing:
     clocks_hz: tuple[float, ...] = ()
     steal_seconds: float | None = None
     context_switches: int | None = None
+    away_seconds: float | None = None
 
 
 class Instrument(Protocol):
@@ -139,7 +144,7 @@ def visit(
     try:
         passes = last or calibrate(lambda passes: instrument.run(case, passes), target=how.target)
         dropped = 0
-        while len(samples) < how.samples:
+        while sum(not sample.interrupted for sample in samples) < how.samples and len(samples) < how.samples + RETAKES:
             at = elapsed()
             timing = instrument.run(case, passes)
             if not math.isfinite(timing.seconds) or timing.seconds <= 0:
@@ -161,6 +166,7 @@ def visit(
                     at=round(at, 6),
                     steal_seconds=timing.steal_seconds,
                     context_switches=timing.context_switches,
+                    away_seconds=timing.away_seconds,
                 )
             )
             if timing.seconds > LONG_SECONDS:

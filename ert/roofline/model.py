@@ -351,6 +351,11 @@ class Code:
         return self.status == "verified"
 
 
+INTERRUPTED = 0.005
+"""Part of a sample that a thread may be away from its CPU: the least spread that a grade knows (half of what grade A
+promises). Timer ticks and interrupts take less, and count as the thread's own time on most systems."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One timed run of a case.
@@ -374,6 +379,8 @@ class Sample:
         Time that the hypervisor gave to others on the team's CPUs during the sample; None where it is not known.
     context_switches : int or None
         Involuntary switches of this process during the sample.
+    away_seconds : float or None
+        The longest that a thread of the team was on no CPU during the sample; None where it is not known.
     """
 
     round: int
@@ -384,6 +391,12 @@ class Sample:
     at: float = 0.0
     steal_seconds: float | None = None
     context_switches: int | None = None
+    away_seconds: float | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it is known that something else ran on a CPU of the team for longer than can be overlooked."""
+        return self.away_seconds is not None and self.away_seconds > INTERRUPTED * self.seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,16 +118,21 @@ def estimate(
 def rates(measurement: Measurement, count: float) -> Estimate:
     """Return the rate of `count` things a pass: units per second over the samples of a measurement.
 
-    Where the hypervisor took time during every sample, none shows what the machine does undisturbed, and all may be
-    slow alike: that lowers the grade by one step.
+    Interrupted samples count only where there are no others: what slowed them is known, and is not the machine. A rate
+    of interrupted samples alone is graded D, however well they agree: a core that two processes share evenly gives half
+    of its rate again and again. Where the hypervisor took time during every sample, none shows what the machine does
+    undisturbed, and all may be slow alike: that lowers the grade by one step.
     """
-    samples = measurement.samples
+    alone = [sample for sample in measurement.samples if not sample.interrupted and sample.seconds > 0]
+    samples = alone or measurement.samples
     found = estimate(
         [count * sample.passes / sample.seconds if sample.seconds > 0 else 0.0 for sample in samples],
         [sample.round for sample in samples],
         [sum(sample.clocks_hz) / len(sample.clocks_hz) if sample.clocks_hz else 0.0 for sample in samples],
         cores=measurement.case.team.cores,
     )
+    if not alone:
+        return replace(found, grade="D")
     if all((sample.steal_seconds or 0.0) > 0.0 for sample in samples):
         return replace(found, grade=GRADES[min(GRADES.index(found.grade) + 1, GRADES.index("D"))])
     return found

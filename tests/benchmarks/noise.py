@@ -1,10 +1,11 @@
 """What a second process that uses a core half of the time does to the roofs; prints Markdown tables.
 
-Run by hand on a machine that is quiet otherwise: `python -m tests.benchmarks.noise FILE` measures for about half a
-minute and writes the samples; with several files it measures nothing and judges their samples together. Cases are
-visited round by round, quiet and disturbed in turn. The judge draws rounds and samples from them as a sweep takes them
-and counts how often the best of a draw is off, and what grade it has: other numbers of rounds and samples, and other
-rules, can so be tried on the same samples.
+Run by hand on a machine that is quiet otherwise: `python -m tests.benchmarks.noise NEW_FILE` measures for about half a
+minute, writes every sample, and judges them; with files that exist it measures nothing and judges theirs together.
+
+Cases are visited round by round, as a sweep does, once quiet and once beside each kind of second process. The judge
+draws rounds and samples from what was recorded, by the rules of a sweep and by simpler ones, and counts how often the
+rate of a draw is off, and what grade it has.
 """
 
 from __future__ import annotations
@@ -14,34 +15,31 @@ import json
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from ert.measure.bench import Bench
-from ert.measure.sampling import Visit, visit
-from ert.roofline.model import Case, Measurement, Team
-from ert.roofline.statistics import GRADES, REPEATS_WITHIN, grade
+from ert.measure.plan import EFFORTS
+from ert.measure.sampling import RETAKES, calibrate
+from ert.roofline.model import Case, Code, Estimate, Measurement, Sample, Team, Work
+from ert.roofline.statistics import GRADES, rates
 from microbench import isa
 from tests.synthetic import KIB, MIB
 
-ROUNDS, SAMPLES = 12, 3
-"""Rounds and samples of a visit that are recorded; draws take fewer."""
+ROUNDS, SAMPLES = 10, 8
+"""Rounds that are recorded, and samples of a visit; draws take fewer."""
 
 MOVED = 0.03
 """A roof that moves by more than this must say so by its grade."""
 
-DRAWS = 400
-SCHEMES = {"quick": (3, 1), "default": (5, 2), "thorough": (12, 3)}
-"""Rounds and samples a visit of the efforts; of the last no more than was recorded."""
+DRAWS = 500
+ANY_CASE = Case("compute", Team("one", (0,), 1))
 
 PERIODS = {"20 ms": 0.02, "200 ms": 0.2, "2 s": 2.0}
 """Of the second process: busy for the first half, asleep for the second."""
-
-SHORTEST = min(PERIODS.values())
 
 BUSY = """
 import os, sys, time
@@ -55,10 +53,9 @@ while True:
     time.sleep(half)
 """
 
-Sample = tuple[float, int, float]
-"""Passes per second, involuntary context switches, and seconds stolen by the hypervisor."""
-
 Rounds = list[list[Sample]]
+Conditions = dict[str, dict[str, Rounds]]
+"""Condition -> roof -> samples."""
 
 
 def cases(cpus: tuple[int, ...]) -> dict[str, Case]:
@@ -66,23 +63,19 @@ def cases(cpus: tuple[int, ...]) -> dict[str, Case]:
     bits = isa.host().vector_bits[-2:][0]
     found = {}
     for team in dict.fromkeys((Team("one", cpus[:1], 1), Team("all", cpus, len(cpus)))):
-        found |= {
-            f"compute fp64, {team.label}": Case("compute", team, "fp64", "fma", vector_bits=bits, accumulators=12),
-            f"compute fp32, {team.label}": Case("compute", team, "fp32", "fma", vector_bits=bits, accumulators=12),
-            f"L1 load, {team.label}": Case("memory", team, mix="load", vector_bits=bits, working_set=16 * KIB),
-            f"L1 copy, {team.label}": Case("memory", team, mix="copy", vector_bits=bits, working_set=16 * KIB),
-            f"L2 load, {team.label}": Case("memory", team, mix="load", vector_bits=bits, working_set=256 * KIB),
-            f"L3 load, {team.label}": Case("memory", team, mix="load", vector_bits=bits, working_set=4 * MIB),
-            f"DRAM load, {team.label}": Case("memory", team, mix="load", vector_bits=bits, working_set=64 * MIB),
-        }
+        for precision in ("fp64", "fp32"):
+            case = Case("compute", team, precision, "fma", vector_bits=bits, accumulators=12)
+            found[f"compute {precision}, {team.label}"] = case
+        for name, size in (("L1 load", 16 * KIB), ("L1 copy", 16 * KIB), ("L2 load", 256 * KIB)):
+            case = Case("memory", team, mix=name.split()[1], vector_bits=bits, working_set=size)
+            found[f"{name}, {team.label}"] = case
     return found
 
 
 @contextmanager
 def busy(period: float, cpu: str) -> Iterator[None]:
     """Run the second process, on one CPU or wherever the system puts it."""
-    command = [sys.executable, "-c", BUSY, str(period), cpu]
-    process = subprocess.Popen(command)
+    process = subprocess.Popen([sys.executable, "-c", BUSY, str(period), cpu])
     try:
         yield
     finally:
@@ -90,109 +83,123 @@ def busy(period: float, cpu: str) -> Iterator[None]:
         process.wait()
 
 
-def record(bench: Bench, watched: dict[str, Case]) -> dict[str, Rounds]:
-    """Visit every case once a round."""
-    order, taken = random.Random(1), {}
-    for name, case in watched.items():
-        taken[name] = Measurement(case, *bench.describe(case))
-        assert taken[name].code.verified, name
+def record(bench: Bench, watched: dict[str, Case], target: float) -> dict[str, Rounds]:
+    """Visit every case once a round; no sample is left out or taken again."""
+    order = random.Random(1)
+    taken: dict[str, Rounds] = {name: [] for name in watched}
     for number in range(ROUNDS):
-        names = list(watched)
-        order.shuffle(names)
-        for name in names:
-            taken[name] = visit(bench, taken[name], number, Visit(SAMPLES), time.monotonic)
-            assert not taken[name].error, taken[name].error
-    return {
-        name: [
-            [
-                (s.passes / s.seconds, s.context_switches or 0, s.steal_seconds or 0.0)
-                for s in m.samples
-                if s.round == number
-            ]
-            for number in range(ROUNDS)
-        ]
-        for name, m in taken.items()
-    }
+        for name in order.sample(list(watched), len(watched)):
+            case = watched[name]
+            bench.describe(case)
+            bench.open(case)
+            before = taken[name][0][0].passes if number else 0
+            passes = before or calibrate(lambda passes, case=case: bench.run(case, passes), target=target)
+            row = []
+            for _ in range(SAMPLES):
+                timing = bench.run(case, passes)
+                row.append(Sample(number, passes, timing.seconds, away_seconds=timing.away_seconds))
+            taken[name].append(row)
+            assert not bench.check(case)
+    return taken
 
 
-def measure(cpus: tuple[int, ...]) -> dict[str, dict[str, Rounds]]:
+def measure(cpus: tuple[int, ...], target: float) -> Conditions:
     """Return the samples of every condition: quiet, and each kind of second process."""
     watched, found = cases(cpus), {}
-    with Bench(dict.fromkeys(cpus, 80 * MIB)) as bench:
-        found["quiet"] = record(bench, watched)
-        for name, period in PERIODS.items():
-            with busy(period, str(cpus[0])):
-                found[f"{name}, on the first CPU"] = record(bench, watched)
-        with busy(SHORTEST, ""):
-            found["20 ms, anywhere"] = record(bench, watched)
-        found["quiet again"] = record(bench, watched)
+    conditions = {"quiet": nullcontext()}
+    conditions |= {f"{name}, on the first CPU": busy(period, str(cpus[0])) for name, period in PERIODS.items()}
+    conditions |= {"20 ms, anywhere": busy(PERIODS["20 ms"], "")}
+    with Bench(dict.fromkeys(cpus, MIB)) as bench:
+        for name, condition in conditions.items():
+            with condition:
+                found[name] = record(bench, watched, target)
     return found
 
 
-def draws(rounds: Rounds, scheme: tuple[int, int], chance: random.Random) -> Iterator[Rounds]:
-    """Draw rounds, and samples that follow each other, as a sweep would have taken them."""
-    number, samples = scheme
-    for _ in range(DRAWS):
-        chosen = chance.sample(rounds, min(number, len(rounds)))
-        starts = [chance.randrange(max(1, len(row) - samples + 1)) for row in chosen]
-        yield [row[start : start + samples] for row, start in zip(chosen, starts, strict=True)]
+def draw(rounds: Rounds, number: int, samples: int, retakes: int, chance: random.Random) -> list[Sample]:
+    """Draw rounds, and from each the samples that a visit beginning at a random one would have taken."""
+    drawn = []
+    for index, row in enumerate(chance.sample(rounds, min(number, len(rounds)))):
+        start = chance.randrange(len(row))
+        visit: list[Sample] = []
+        for sample in (*row[start:], *row[:start]):
+            if len(visit) == samples + retakes or sum(not each.interrupted for each in visit) == samples:
+                break
+            visit.append(replace(sample, round=index))
+        drawn += visit
+    return drawn
 
 
-def judged(files: Sequence[dict[str, dict[str, Rounds]]], scheme: tuple[int, int]) -> dict[str, dict[str, list[Any]]]:
-    """Return movement and grade of every draw, by kind of roof and condition."""
+def rate_of(rounds: Rounds, scheme: tuple[int, int], chance: random.Random, *, told: bool) -> Estimate:
+    """Return the passes per second that a sweep would have found; unless `told`, it knows of no interruption."""
+    if not told:
+        rounds = [[replace(sample, away_seconds=None) for sample in row] for row in rounds]
+    drawn = tuple(draw(rounds, *scheme, RETAKES if told else 0, chance))
+    return rates(Measurement(ANY_CASE, Work(flop=1), Code("verified"), drawn), 1)
+
+
+def table(files: Sequence[Conditions], scheme: tuple[int, int], *, told: bool) -> Iterator[str]:
+    """Yield the lines of the table of one scheme.
+
+    A rate moves away from what quiet sweeps of the same scheme find in the median. All kinds of second process are put
+    together.
+    """
     chance = random.Random(7)
-    found: dict[str, dict[str, list[Any]]] = {}
+    found: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for conditions in files:
         for condition, roofs in conditions.items():
             for name, rounds in roofs.items():
-                quiet = [*conditions["quiet"][name], *conditions["quiet again"][name]]
-                truth = max(rate for row in quiet for rate, *_ in row)
-                kind = name.split()[0] + name[name.index(",") :]
-                disturbed = "quiet" if condition.startswith("quiet") else condition
-                into = found.setdefault(kind, {}).setdefault(disturbed, [])
-                for drawn in draws(rounds, scheme, chance):
-                    bests = [max(rate for rate, *_ in row) for row in drawn]
-                    into.append((max(bests) / truth - 1, grade(bests, sum(map(len, drawn)))))
-    return found
-
-
-def table(files: Sequence[dict[str, dict[str, Rounds]]], scheme: tuple[int, int]) -> Iterator[str]:
-    """Yield the lines of the table of one scheme."""
-    yield (
-        "| roof | second process | moved, median | 1 of 100 | moved over 3 % | ... with A or B | broke its grade | "
-        f"{' | '.join(GRADES)} |"
-    )
-    yield f"|---|---|---|---|---|---|---|{'---|' * len(GRADES)}"
-    for kind, conditions in judged(files, scheme).items():
-        for condition, drawn in conditions.items():
-            moves = sorted(move for move, _ in drawn)
-            far = [letter for move, letter in drawn if abs(move) > MOVED]
-            broke = [move for move, letter in drawn if abs(move) > REPEATS_WITHIN.get(letter, 1.0)]
-            cells = [f"{100 * median(moves):.1f} %", f"{100 * moves[len(moves) // 100]:.1f} %"]
-            cells += [
-                share(len(some), len(drawn)) for some in (far, [letter for letter in far if letter in "AB"], broke)
-            ]
-            cells += [share(sum(letter == each for _, letter in drawn), len(drawn)) for each in GRADES]
-            yield f"| {kind} | {condition} | {' | '.join(cells)} |"
-
-
-def share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %"
+                quiet = conditions["quiet"][name]
+                usual = median(rate_of(quiet, scheme, chance, told=told).best for _ in range(DRAWS))
+                beside = "no" if condition == "quiet" else "yes"
+                into = found.setdefault((name.split()[0] + name[name.index(",") :], beside), [])
+                drawn = (rate_of(rounds, scheme, chance, told=told) for _ in range(DRAWS))
+                into += ((rate.best / usual - 1, rate.grade) for rate in drawn)
+    yield f"| roof | second process | moved, median | over 3 % | so, A or B | {' | '.join(GRADES)} |"
+    yield f"|---|---|---|---|---|{'---|' * len(GRADES)}"
+    for (kind, condition), judged in found.items():
+        far = [letter for move, letter in judged if abs(move) > MOVED]
+        counts = [len(far), sum(letter in "AB" for letter in far)]
+        counts += [sum(letter == each for _, letter in judged) for each in GRADES]
+        shares = [f"{100 * count / len(judged):.1f} %" for count in counts]
+        yield f"| {kind} | {condition} | {100 * median(move for move, _ in judged):.1f} % | {' | '.join(shares)} |"
 
 
 def main() -> None:
-    """Measure into one file, or judge several."""
+    """Measure into a new file, or judge those that exist."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--cpus", default="0,1", help="CPUs of the larger team (default: 0,1)")
+    parser.add_argument("--target", type=float, default=4e-3, help="seconds of a sample (default: 0.004)")
+    parser.add_argument("--schemes", help="rounds x samples to judge, such as 3x1,5x2 (default: those of the efforts)")
     options = parser.parse_args()
     if len(options.files) == 1 and not options.files[0].exists():
-        cpus = tuple(int(cpu) for cpu in options.cpus.split(","))
-        options.files[0].write_text(json.dumps(measure(cpus)))
-    files = [json.loads(path.read_text()) for path in options.files]
-    for name, scheme in SCHEMES.items():
-        print(f"\n{name}: {scheme[0]} rounds of {scheme[1]}\n")
-        print("\n".join(table(files, scheme)))
+        measured = measure(tuple(int(cpu) for cpu in options.cpus.split(",")), options.target)
+        stored = {
+            condition: {
+                name: [[(s.round, s.passes, s.seconds, s.away_seconds) for s in row] for row in rounds]
+                for name, rounds in roofs.items()
+            }
+            for condition, roofs in measured.items()
+        }
+        options.files[0].write_text(json.dumps(stored))
+    files = [
+        {
+            condition: {
+                name: [[Sample(a, b, c, away_seconds=d) for a, b, c, d in row] for row in rounds]
+                for name, rounds in roofs.items()
+            }
+            for condition, roofs in json.loads(path.read_text()).items()
+        }
+        for path in options.files
+    ]
+    schemes = [f"{effort.rounds}x{effort.samples}" for effort in EFFORTS if effort.rounds <= ROUNDS]
+    for scheme in options.schemes.split(",") if options.schemes else schemes:
+        number, samples = (int(part) for part in scheme.split("x"))
+        for told in (False, True):
+            rule = "interrupted samples replaced" if told else "every sample taken"
+            print(f"\n{number} rounds of {samples}, {rule}\n")
+            print("\n".join(table(files, (number, samples), told=told)))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
 
-from ert.measure.sampling import TARGET_SECONDS, ClockError, Timing, Visit, calibrate, visit
+from ert.measure.sampling import RETAKES, TARGET_SECONDS, ClockError, Timing, Visit, calibrate, visit
 from ert.roofline.model import Case, Code, Measurement, Sample, Team, Work
 from tests.machine import SyntheticMachine
 
@@ -17,10 +18,10 @@ def linear(seconds_a_pass: float, fixed: float = 0.0):
 
 
 class Scripted:
-    """An instrument whose timings are given; after the last it repeats it."""
+    """An instrument whose timings are given, and how long a thread was on no CPU during each."""
 
-    def __init__(self, seconds: Iterator[float]) -> None:
-        self.seconds = seconds
+    def __init__(self, seconds: Iterator[float], away: Iterator[float] | None = None) -> None:
+        self.seconds, self.away = seconds, away
         self.checked = False
 
     def describe(self, case: Case) -> tuple[Work, Code]:
@@ -30,7 +31,7 @@ class Scripted:
         pass
 
     def run(self, case: Case, passes: int) -> Timing:
-        return Timing(next(self.seconds))
+        return Timing(next(self.seconds), away_seconds=next(self.away) if self.away else None)
 
     def check(self, case: Case) -> str:
         self.checked = True
@@ -110,6 +111,20 @@ def test_a_slow_sample_stays_a_sample() -> None:
     script = Scripted(iter([4e-3, 4e-3, 40e-3]))
     after = visit(script, measurement(), 0, Visit(2), lambda: 0.0)
     assert [sample.seconds for sample in after.samples] == [4e-3, 40e-3]
+
+
+def test_an_interrupted_sample_is_kept_and_another_is_taken() -> None:
+    script = Scripted(iter([4e-3, 4e-3, 8e-3, 4.01e-3]), iter([0.0, 0.0, 4e-3, 1e-5]))
+    after = visit(script, measurement(), 0, Visit(2), lambda: 0.0)
+    assert [sample.seconds for sample in after.samples] == [4e-3, 8e-3, 4.01e-3]
+    assert [sample.interrupted for sample in after.samples] == [False, True, False]
+
+
+def test_a_core_that_is_shared_all_the_time_ends_the_visit() -> None:
+    script = Scripted(itertools.repeat(8e-3), itertools.repeat(4e-3))
+    after = visit(script, measurement(Sample(0, 10, 8e-3)), 1, Visit(2), lambda: 0.0)
+    assert len(after.samples) == 1 + 2 + RETAKES
+    assert all(sample.interrupted for sample in after.samples[1:])
 
 
 def test_passes_chosen_in_a_slow_spell_are_chosen_again() -> None:

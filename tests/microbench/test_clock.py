@@ -10,7 +10,7 @@ from numba import njit, types
 
 from microbench import isa
 from microbench.assembly import Instruction, innermost_loops
-from microbench.clock import CHAIN_LINKS, chain, monotonic_ns
+from microbench.clock import CHAIN_LINKS, TELLS_RUNNING, chain, monotonic_ns, running_ns
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,19 @@ def test_the_clock_does_not_step_back(now: Any) -> None:
     readings = [now() for _ in range(1000)]
     assert readings == sorted(readings)
     assert len(set(readings)) > 1
+
+
+@pytest.mark.skipif(not TELLS_RUNNING, reason="this system does not tell how long a thread was on a CPU")
+def test_a_thread_that_sleeps_is_on_no_cpu() -> None:
+    running = njit(types.int64())(lambda: running_ns())
+    for _ in range(10):
+        before, inside, after = time.thread_time_ns(), running(), time.thread_time_ns()
+        assert before <= inside <= after
+    asleep = time.monotonic_ns()
+    before = running()
+    time.sleep(0.05)
+    ran = running() - before
+    assert ran < time.monotonic_ns() - asleep - 40_000_000
 
 
 @pytest.mark.parametrize("trips", [1, 2, 1000])

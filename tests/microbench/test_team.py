@@ -17,6 +17,7 @@ from microbench import team as teams
 from microbench import timed
 from microbench.assembly import Counts
 from microbench.buffers import Arena
+from microbench.clock import TELLS_RUNNING
 from microbench.loop import Loop
 from microbench.team import Team, TeamError, Worker, _Answer
 from microbench.vector import Machinecode, compile_loop
@@ -106,7 +107,10 @@ def test_a_run_times_every_thread(loose: Team, counted: Machinecode) -> None:
     assert timing.seconds >= max(timing.thread_seconds) * (1 - 1e-9)
     assert all(seconds >= 0 for seconds in timing.thread_seconds)
     assert all(hertz > 0 for hertz in timing.clocks_hz)
+    assert (timing.away_seconds is not None) == TELLS_RUNNING
+    assert 0 <= (timing.away_seconds or 0.0) <= max(timing.thread_seconds)
     assert loose.each((0, 1), trips_made) == {0: 1010, 1: 1010}
+    assert loose.run((0, 1), counted.address, 0, 1, clock=False).away_seconds is None
 
 
 def test_a_run_makes_exactly_the_trips_asked_for(loose: Team, counted: Machinecode) -> None:

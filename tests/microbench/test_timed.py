@@ -12,6 +12,7 @@ import pytest
 
 from microbench import timed
 from microbench.assembly import Counts
+from microbench.clock import TELLS_RUNNING
 from microbench.loop import ARGUMENTS, ARRAYS, FIRST_SLOT, SLOT_BYTES, Loop
 from microbench.vector import Machinecode, compile_loop
 
@@ -25,6 +26,9 @@ COUNTED = Loop(
     Counts(mul=1, add=1, vector_bits=64),
     accumulators=1,
 )
+
+
+running = pytest.mark.skipif(not TELLS_RUNNING, reason="this system does not tell how long a thread was on a CPU")
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +77,19 @@ def test_the_core_clock_is_taken_if_asked_for(counted: Machinecode) -> None:
     call = Call(counted)
     assert call(0, 1) == timed.DONE
     assert call.results[timed.CHAIN] == 0
+    assert call.results[timed.RAN] == 0
     call.control[:] = 0
     assert call(0, 1, links=1000) == timed.DONE
     assert call.results[timed.CHAIN] > 0
+
+
+@running
+def test_the_time_on_a_cpu_is_that_of_the_loop(counted: Machinecode) -> None:
+    call = Call(counted)
+    before = time.thread_time_ns()
+    assert call(1_000_000, 1, links=1000) == timed.DONE
+    whole = time.thread_time_ns() - before
+    assert 0 < call.results[timed.RAN] < whole
 
 
 @pytest.mark.parametrize("arrivals", [1, 2])

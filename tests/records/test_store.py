@@ -75,6 +75,7 @@ SAMPLES = st.builds(
     clocks_hz=many(READING),
     at=NUMBER,
     steal_seconds=st.none() | READING,
+    away_seconds=st.none() | NUMBER,
     context_switches=st.none() | INTEGER,
 )
 CASES = st.builds(

@@ -44,6 +44,7 @@ SAMPLES = st.lists(
         passes=st.integers(1, 2**40) | st.just(1),
         seconds=st.floats(1e-12, 1e18) | st.sampled_from([1e-12, 4e-3, 1e18]),
         clocks_hz=st.lists(READING, max_size=2).map(tuple),
+        away_seconds=st.none() | st.floats(0, 1e18),
     ),
     max_size=4,
 ).map(tuple)

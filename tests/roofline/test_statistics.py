@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ert.roofline.model import Estimate
-from ert.roofline.statistics import GRADES, REPEATS_WITHIN, estimate, grade
+from ert.roofline.model import Case, Code, Estimate, Measurement, Sample, Team, Work
+from ert.roofline.statistics import GRADES, REPEATS_WITHIN, estimate, grade, rates
 
 
 def test_best_median_and_spread_of_known_samples() -> None:
@@ -189,3 +189,27 @@ def test_the_grade_does_not_depend_on_the_unit(bests: list[float], unit: float) 
         for limit in (0.005, 0.01, 0.02, 0.025)
     )
     assert letter == scaled or near_limit
+
+
+def timed(*samples: tuple[int, float, float]) -> Measurement:
+    """A measurement whose samples are given by round, milliseconds, and milliseconds that a thread was on no CPU."""
+    kept = tuple(Sample(number, 1, 1e-3 * took, away_seconds=1e-3 * away) for number, took, away in samples)
+    return Measurement(Case("compute", Team("one", (0,), 1)), Work(flop=1), Code("verified"), kept)
+
+
+def test_interrupted_samples_do_not_count_beside_others() -> None:
+    quiet = timed((0, 4.0, 0.0), (1, 4.01, 0.0), (2, 4.0, 0.0))
+    noisy = timed((0, 8.0, 4.0), (0, 4.0, 0.0), (1, 7.9, 3.9), (1, 4.01, 0.01), (2, 4.0, 0.0), (3, 8.0, 4.0))
+    assert rates(noisy, 1) == rates(quiet, 1)
+    assert rates(quiet, 1).grade == "A"
+
+
+def test_a_core_that_two_processes_share_evenly_is_graded_d_however_well_its_samples_agree() -> None:
+    found = rates(timed((0, 8.0, 4.0), (1, 8.0, 4.0), (2, 8.01, 4.01), (2, 8.0, 4.0)), 1)
+    assert found.best == pytest.approx(125.0)
+    assert found.spread < 0.001
+    assert found.grade == "D"
+
+
+def test_one_sample_alone_among_interrupted_ones_says_little() -> None:
+    assert rates(timed((0, 8.0, 4.0), (1, 4.0, 0.0), (2, 8.0, 4.0)), 1).grade == "C"
