@@ -115,5 +115,5 @@ def test_llvm_makes_code_of_every_probe_for_other_machines(cpu: str, triple: str
     )  # fmt: skip
     if "makes no code for" in done.stderr:
         pytest.skip(f"this LLVM was built without {machine}")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, (done.returncode, done.stderr)
     assert int(done.stdout) > 50
