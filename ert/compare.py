@@ -13,8 +13,8 @@ from ert.door import CHECK_FAILED, FINE, Parser, run
 from ert.errors import InputError
 
 if TYPE_CHECKING:
-    from ert.roofline.machine import Machine
-    from ert.roofline.placement import Placement
+    from ert.roofline.comparing.machine import Machine
+    from ert.roofline.placing.placement import Placement
 
 DESCRIPTION = """\
 Put machines side by side: what differs between them, then every roof, ridge point and
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 
     machines = [machine_of(argument) for argument in options.machines]
     once_each(options.machines, machines)
-    from ert.roofline.compare import compare
+    from ert.roofline.comparing.compare import compare
 
     comparison = compare(machines, [_placements(machine) for machine in machines])
     from ert.show.machines import machine_names
@@ -92,14 +92,14 @@ def _check(machines: Sequence[str], fail_below: float | None) -> None:
 def _placements(machine: Machine) -> Sequence[Placement]:
     if machine.results is None or machine.roofline is None:
         return ()
-    from ert.roofline.place import place
+    from ert.roofline.placing.place import place
 
     return place(machine.results, machine.roofline)
 
 
 def _draw(machines: Sequence[Machine], names: Sequence[str], output: Path) -> None:
-    from ert.show.figures import save
-    from ert.show.overlay import overlay_figure
+    from ert.show.charts.figures import save
+    from ert.show.charts.overlay import overlay_figure
 
     save(overlay_figure(machines, names, " and ".join(names) if len(names) == 2 else f"{len(names)} machines"), output)
 

@@ -23,7 +23,7 @@ from ert.measuring import NO_WAIT, in_turn, look
 from ert.records.journal import begin, recover
 from ert.records.places import Paths, ensure_writable, results_in
 from ert.records.store import is_journal, load, read_text, save
-from ert.roofline.fit import describe, fit
+from ert.roofline.fitting.fit import describe, fit
 from ert.roofline.model import Case, Results, Roofline, Seconds, Team, Toolchain
 from ert.show.units import parse_size, whole_seconds
 from ert.show.words import listed, plural
@@ -274,7 +274,7 @@ class Run:
         paths.journal.unlink()
 
     def _finish(self, results: Results, run: Collection[Case], paths: Paths) -> None:
-        from ert.roofline.place import place
+        from ert.roofline.placing.place import place
         from ert.show.kernels import sections
 
         roofline = fit(results)
@@ -284,7 +284,7 @@ class Run:
         absent = [f"not measured: {name}: {why}" for name, why in results.absent if name in self._absent]
         door.say("\n".join([*lines, *wrong, *absent, "", f"{'result':8} {paths.json}"]))
         if self._draw:
-            from ert.show import figures
+            from ert.show.charts import figures
 
             drawn = figures.write(results, roofline, paths.json.with_suffix(""))
             door.say("\n".join(f"{'figures' if path is drawn[0] else '':8} {path}" for path in drawn))

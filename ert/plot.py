@@ -36,8 +36,8 @@ def main(arguments: Sequence[str]) -> int:
     from ert.records.store import load
 
     results = [load(path) for path in options.results]
-    from ert.roofline.fit import fit
-    from ert.roofline.machine import largest_team
+    from ert.roofline.comparing.machine import largest_team
+    from ert.roofline.fitting.fit import fit
 
     rooflines = [fit(result) for result in results]
     # Before teams are left out: a picture of another team must not take the name of that of the largest.
@@ -129,7 +129,7 @@ def _draw(
     largest: Team | None,
 ) -> list[Path]:
     """Draw what was asked for; return the files written. `largest` is the team whose kernels need no team's name."""
-    from ert.show import figures
+    from ert.show.charts import figures
 
     stem = paths[0].with_suffix("")
     if len(results) == 1 and output is None:

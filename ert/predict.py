@@ -14,8 +14,8 @@ from ert.door import FINE, Parser, run
 from ert.errors import InputError
 
 if TYPE_CHECKING:
-    from ert.roofline.machine import Machine
-    from ert.roofline.predict import Prediction, Workload
+    from ert.roofline.comparing.machine import Machine
+    from ert.roofline.comparing.predict import Prediction, Workload
 
 DESCRIPTION = """\
 Say what the roofs of machines allow a workload: what is attainable, what bounds it, how long it
@@ -45,12 +45,12 @@ def main(arguments: Sequence[str]) -> int:
     latency = None if options.latency is None else parse_latency(options.latency, "--latency")
     workload = _workload(options)
     from ert.records.sources import once_each
-    from ert.roofline.predict import predict
+    from ert.roofline.comparing.predict import predict
 
     machines = [_with_kernels(_machine(argument), workload) for argument in options.on]
     once_each(options.on, machines)
     if options.workload and _is_result(options.workload):
-        from ert.roofline.workload import without_unknown_levels
+        from ert.roofline.comparing.workload import without_unknown_levels
 
         workload = without_unknown_levels(workload, machines)
     prediction = predict(workload, machines)
@@ -105,7 +105,7 @@ def _workload(options: Namespace) -> Workload:
     if missing:
         raise InputError(f"{missing[0]} is missing: name the file of a workload, or give {', '.join(needed)}")
     from ert.records.workloads import calculation
-    from ert.roofline.predict import Part
+    from ert.roofline.comparing.predict import Part
     from ert.show import units
     from ert.show.amounts import parse_amount
     from ert.show.words import operation
@@ -133,9 +133,9 @@ def _of_result(argument: str) -> Workload:
     from ert.records.store import load
 
     results = load(Path(argument))
-    from ert.roofline.fit import fit
-    from ert.roofline.place import place
-    from ert.roofline.workload import workload_of
+    from ert.roofline.comparing.workload import workload_of
+    from ert.roofline.fitting.fit import fit
+    from ert.roofline.placing.place import place
 
     return workload_of(f"kernels of {results.host.name}", place(results, fit(results)))
 
@@ -144,14 +144,14 @@ def _with_kernels(machine: Machine, workload: Workload) -> Machine:
     """Return a measured machine with its kernels, if the workload is made of kernels: they may be its own."""
     if machine.results is None or machine.roofline is None or not any(part.kernel for part in workload.parts):
         return machine
-    from ert.roofline.place import place
+    from ert.roofline.placing.place import place
 
     return replace(machine, kernels=place(machine.results, machine.roofline))
 
 
 def _machine(argument: str) -> Machine:
     from ert.records.sources import machine_of
-    from ert.roofline.machine import given_machine
+    from ert.roofline.comparing.machine import given_machine
     from ert.show.amounts import is_rate, parse_amount
 
     if GIVEN not in argument or Path(argument).exists():
@@ -172,8 +172,8 @@ def _machine(argument: str) -> Machine:
 
 
 def _draw(prediction: Prediction, names: Sequence[str], output: Path) -> None:
-    from ert.show.figures import save
-    from ert.show.overlay import workload_figure
+    from ert.show.charts.figures import save
+    from ert.show.charts.overlay import workload_figure
     from ert.show.prediction import summary_title
 
     save(workload_figure(prediction, names, summary_title(prediction, names)), output)

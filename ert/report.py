@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     results = load(options.result)
 
     # Reading a wrong file must fail before the slower imports begin.
-    from ert.roofline.fit import fit
+    from ert.roofline.fitting.fit import fit
 
     roofline = fit(results)
     if options.json:

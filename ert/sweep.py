@@ -26,8 +26,8 @@ from ert.measuring import NO_WAIT, in_turn, look
 from ert.records.journal import Journal, begin, resume
 from ert.records.places import Paths, ensure_writable
 from ert.records.store import save
-from ert.roofline.fit import fit
 from ert.roofline.fitness import LEAST_MEMORY
+from ert.roofline.fitting.fit import fit
 from ert.roofline.model import Results, Seconds
 from ert.show.units import parse_size, size
 from ert.show.words import listed
@@ -337,7 +337,7 @@ class Sweep:
         text = tables.summary(results, roofline, shutil.get_terminal_size((80, 24)).columns)
         door.say(f"{text}\n\n{'result':8} {paths.json}")
         if self._draw:
-            from ert.show import figures
+            from ert.show.charts import figures
 
             drawn = figures.write(results, roofline, paths.json.with_suffix(""))
             door.say("\n".join(f"{'figures' if path is drawn[0] else '':8} {path}" for path in drawn))

@@ -11,9 +11,9 @@ from ert.door import CHECK_FAILED, FINE, Parser, run
 from ert.errors import InputError
 from ert.records import machines
 from ert.records.store import load
-from ert.roofline.checks import TOLERANCE
 from ert.roofline.model import Host
-from ert.roofline.recognise import Recognised, assume, recognise
+from ert.roofline.sheets.checks import TOLERANCE
+from ert.roofline.sheets.recognise import Recognised, assume, recognise
 
 DESCRIPTION = "Hold a sweep that was stored earlier against the machine's data sheet. Measures nothing."
 EPILOG = (
@@ -60,8 +60,8 @@ def _result(options: argparse.Namespace) -> int:
     machine = _machine(results.host, options.machine)
 
     # Reading wrong files must fail before the slower imports begin.
-    from ert.roofline.fit import fit
-    from ert.roofline.validate import validate
+    from ert.roofline.fitting.fit import fit
+    from ert.roofline.sheets.validate import validate
 
     roofline = fit(results)
     if not roofline.teams:
@@ -93,7 +93,7 @@ def _machine(host: Host, name: str | None) -> Recognised:
 
 
 def _sheet(name: str) -> int:
-    from ert.roofline.check_sheet import check_sheet
+    from ert.roofline.sheets.check_sheet import check_sheet
     from ert.show.validation import sheet_text
 
     path = Path(name)

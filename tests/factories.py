@@ -42,7 +42,7 @@ from ert.roofline.model import (
     Toolchain,
     Work,
 )
-from ert.roofline.place import Placement
+from ert.roofline.placing.place import Placement
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 GIGA = 1e9

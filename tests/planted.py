@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ert.roofline.levels import find_plateaus
+from ert.roofline.fitting.levels import find_plateaus
 from tests.synthetic import PlantedMachine
 
 BAR = 0.98

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ert.records.store import load
-from ert.roofline.fit import fit
+from ert.roofline.fitting.fit import fit
 
 FAKED = """\
 import mmap, os, platform, sys, types

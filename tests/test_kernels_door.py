@@ -20,9 +20,9 @@ from ert.measure.bench import TeamError
 from ert.measure.turn import turn
 from ert.records.journal import recover
 from ert.records.store import load, save
-from ert.roofline.fit import fit
-from ert.roofline.place import place
-from ert.show import figures
+from ert.roofline.fitting.fit import fit
+from ert.roofline.placing.place import place
+from ert.show.charts import figures
 from tests.machine import TOOLCHAIN, quiet, synthetic_host
 from tests.test_sweep_door import SyntheticBench, interrupt_at
 

@@ -15,7 +15,7 @@ from ert.errors import InputError
 from ert.plot import main
 from ert.records.store import load, save
 from ert.roofline.model import Team
-from ert.show import figures
+from ert.show.charts import figures
 from tests import factories
 
 ARCHIVED = Path(__file__).parent / "data" / "results-v1.json"

@@ -18,7 +18,7 @@ from ert.records.journal import Journal
 from ert.records.report import COLUMNS, report
 from ert.records.store import load, to_document
 from ert.report import main
-from ert.roofline.fit import fit
+from ert.roofline.fitting.fit import fit
 from ert.roofline.model import Condition
 
 ARCHIVED = Path(__file__).parent / "data" / "results-v1.json"

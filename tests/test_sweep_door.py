@@ -21,7 +21,7 @@ from ert.measure.bench import TeamError
 from ert.records.journal import recover
 from ert.records.report import report
 from ert.records.store import load
-from ert.roofline.fit import fit
+from ert.roofline.fitting.fit import fit
 from ert.roofline.model import Condition, Host, Node, Results
 from tests.machine import TOOLCHAIN, SyntheticMachine, quiet, synthetic_host
 

@@ -12,9 +12,9 @@ from ert.measure.sampling import Instrument, Visit
 from ert.measure.teams import Teams, kinds_of, node_of
 from ert.measure.visits import Listener, Recorder, Visits
 from ert.roofline import quantities
-from ert.roofline.caches import BEYOND_CACHE, cache_capacities, cache_share
-from ert.roofline.fit import curve_measurements, fit, rates
-from ert.roofline.levels import find_plateaus
+from ert.roofline.fitting.caches import BEYOND_CACHE, cache_capacities, cache_share
+from ert.roofline.fitting.fit import curve_measurements, fit, rates
+from ert.roofline.fitting.levels import find_plateaus
 from ert.roofline.model import MEMORY, Case, Condition, Host, Measurement, Plateau, Results, Seconds, Team, Toolchain
 
 STILL_CACHED = 1.25

@@ -9,7 +9,7 @@ from ert.measure import plan
 from ert.measure.sampling import Instrument, Visit, visit
 from ert.measure.teams import kinds_of
 from ert.measure.visits import Visits, describe
-from ert.roofline.fit import rates
+from ert.roofline.fitting.fit import rates
 from ert.roofline.model import Case, Host, Measurement, Team
 
 Widths = Mapping[tuple[str, str], int]

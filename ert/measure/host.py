@@ -20,7 +20,7 @@ from ert.measure.devicetree import read_device_tree
 from ert.measure.elsewhere import read_elsewhere
 from ert.measure.slug import machine_slug
 from ert.measure.tree import Tree, format_cpu_list, parse_cpu_list
-from ert.roofline.caches import SMALLEST_CACHE, CacheShare, cache_share
+from ert.roofline.fitting.caches import SMALLEST_CACHE, CacheShare, cache_share
 from ert.roofline.model import Cpu, Host, Node
 
 __all__ = [

@@ -11,7 +11,7 @@ from ert.measure.capacity import MEMORY_FRACTION
 from ert.measure.order import BINDINGS, BY_NUMBER
 from ert.measure.sampling import TARGET_SECONDS
 from ert.measure.teams import USUAL, nodes_with_memory
-from ert.roofline.caches import BEYOND_CACHE, cache_capacities, cache_share
+from ert.roofline.fitting.caches import BEYOND_CACHE, cache_capacities, cache_share
 from ert.roofline.model import MEMORY, Case, Host, Plateau, Team
 from microbench import catalog
 from microbench.catalog import MIXES, MULTIPLY_ADDS, PRECISIONS

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ert.measure.kernels import EFFORTS, MATRIX, is_foreign, stored_kernel, work_of
 from ert.measure.visits import Visits
-from ert.roofline.applies import compute_roof, memory_roof, works_of_mixes
 from ert.roofline.model import Case, ComputeRoof, Results, Roofline
+from ert.roofline.placing.applies import compute_roof, memory_roof, works_of_mixes
 
 Beside = Mapping[Case, tuple[Case, ...]]
 """For each kernel the measurements of the roofs that apply to it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ert.roofline.cautions import cautions
-from ert.roofline.compare import Comparison, Row
-from ert.roofline.machine import Machine
+from ert.roofline.comparing.cautions import cautions
+from ert.roofline.comparing.compare import Comparison, Row
+from ert.roofline.comparing.machine import Machine
 
 FORMAT = "ert-roofline comparison"
 VERSION = 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ert.roofline.clocks import drift
-from ert.roofline.disturbance import disturbances as found
+from ert.roofline.fitting.clocks import drift
+from ert.roofline.fitting.disturbance import disturbances as found
 from ert.roofline.model import Results, Roofline
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ert.records.irregular import certainty
-from ert.roofline.applies import is_roof
-from ert.roofline.blocking import block_sizes, crossing_batch
 from ert.roofline.model import ComputeRoof, Kernel, MemoryRoof, Results, Roofline
-from ert.roofline.place import Placement, place, rank
+from ert.roofline.placing.applies import is_roof
+from ert.roofline.placing.blocking import block_sizes, crossing_batch
+from ert.roofline.placing.place import Placement, place, rank
 from ert.roofline.quantities import operation
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from ert.errors import InputError
 from ert.records import sheets
 from ert.records.toml import Table, near, read
-from ert.roofline.check_sheet import check_sheet
 from ert.roofline.quantities import rate
-from ert.roofline.sheet import CoreSheet, CounterEvents, CpuSheet, PublishedMeasurement, Sheet
+from ert.roofline.sheets.check_sheet import check_sheet
+from ert.roofline.sheets.sheet import CoreSheet, CounterEvents, CpuSheet, PublishedMeasurement, Sheet
 
 PACKAGE = "machines"
 FOLDERS = ("cores", "cpus", "accelerators")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ert.records.comparison import machine_document
-from ert.roofline.cautions import cautions
+from ert.roofline.comparing.cautions import cautions
+from ert.roofline.comparing.predict import Crossing, Forecast, Prediction
 from ert.roofline.formulas import in_flight
-from ert.roofline.predict import Crossing, Forecast, Prediction
 
 FORMAT = "ert-roofline prediction"
 VERSION = 1

@@ -1,4 +1,4 @@
-"""Machine sheets: TOML documents -> the types of :mod:`ert.roofline.sheet` (docs/machine-sheets.md is the schema).
+"""Machine sheets: TOML documents -> types of :mod:`ert.roofline.sheets.sheet`; docs/machine-sheets.md is the schema.
 
 Keys carry the units that vendors print (``base_ghz``, ``size_kib``); here they become SI.
 """
@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import get_args
 
 from ert.records.toml import Table
-from ert.roofline.sheet import (
+from ert.roofline.sheets.sheet import (
     AcceleratorSheet,
     CacheSheet,
     Clock,

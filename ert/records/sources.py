@@ -10,8 +10,8 @@ from typing import Any
 from ert.errors import InputError
 from ert.records import machines
 from ert.records.store import load
-from ert.roofline.machine import Machine, measured_machine, promised_machine
-from ert.roofline.sheet import CoreSheet
+from ert.roofline.comparing.machine import Machine, measured_machine, promised_machine
+from ert.roofline.sheets.sheet import CoreSheet
 
 
 def machine_of(argument: str) -> Machine:
@@ -30,7 +30,7 @@ def machine_of(argument: str) -> Machine:
     if is_result(argument):
         results = load(Path(argument))
         # Deriving roofs needs more than reading, and a wrong file must fail before that.
-        from ert.roofline.fit import fit
+        from ert.roofline.fitting.fit import fit
 
         return measured_machine(results.host.name, argument, results, fit(results))
     try:

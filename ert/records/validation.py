@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from ert.roofline.checks import Check, Verdict
-from ert.roofline.recognise import Recognised
+from ert.roofline.sheets.checks import Check, Verdict
+from ert.roofline.sheets.recognise import Recognised
 
 FORMAT = "ert-roofline validation"
 VERSION = 1
@@ -24,7 +24,7 @@ def validation(machine: str, recognised: Recognised, checks: Sequence[Check], to
     recognised : Recognised
         What it was held against.
     checks : sequence of Check
-        Of :func:`ert.roofline.validate.validate`.
+        Of :func:`ert.roofline.sheets.validate.validate`.
     tolerance : float
         Part by which a rate may miss its promise.
     """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ert.errors import InputError
 from ert.records.toml import Table, read, wanted
-from ert.roofline.machine import UNITS
-from ert.roofline.predict import Part, Workload
+from ert.roofline.comparing.machine import UNITS
+from ert.roofline.comparing.predict import Part, Workload
 
 LARGEST_COUNT = 1e30
 """FLOP and bytes of a part are below this: far above what any machine ever did, and sums of many are still finite."""

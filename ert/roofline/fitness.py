@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from ert.roofline.caches import BEYOND_CACHE, cache_share
+from ert.roofline.fitting.caches import BEYOND_CACHE, cache_share
 from ert.roofline.model import Condition, Host
 from ert.roofline.quantities import percent, seconds, size
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from ert.roofline.model import Code
-from ert.roofline.placement import Placement
+from ert.roofline.placing.placement import Placement
 
 SAYS = {
     "verified": "verified instruction by instruction",

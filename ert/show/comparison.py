@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from string import ascii_uppercase
 
-from ert.roofline.cautions import cautions
-from ert.roofline.compare import Comparison, Judgement, Row, Verdict
-from ert.roofline.differences import Fact, Value
-from ert.roofline.sides import Kind, Quantity
+from ert.roofline.comparing.cautions import cautions
+from ert.roofline.comparing.compare import Comparison, Judgement, Row, Verdict
+from ert.roofline.comparing.differences import Fact, Value
+from ert.roofline.comparing.sides import Kind, Quantity
 from ert.show import units
 from ert.show.grid import Grid
 from ert.show.machines import legend

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from ert.roofline.blocking import Block, block_sizes, crossing_batch
 from ert.roofline.model import Roofline, Team
-from ert.roofline.place import HALF, Placement, fastest_rungs, rank
+from ert.roofline.placing.blocking import Block, block_sizes, crossing_batch
+from ert.roofline.placing.place import HALF, Placement, fastest_rungs, rank
 from ert.show import units
 from ert.show.codes import code_lines
 from ert.show.words import plural
@@ -45,7 +45,7 @@ def sections(placements: Sequence[Placement], roofline: Roofline, width: int = 8
     Parameters
     ----------
     placements : sequence of Placement
-        Of one result, as :func:`ert.roofline.place.place` returns them.
+        Of one result, as :func:`ert.roofline.placing.place.place` returns them.
     roofline : Roofline
         They lie under it.
     width : int

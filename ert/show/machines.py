@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from string import ascii_uppercase
 
-from ert.roofline.machine import Machine
+from ert.roofline.comparing.machine import Machine
 from ert.show.words import minute, told_apart
 
 MOST = len(ascii_uppercase)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ert.roofline.cautions import cautions
+from ert.roofline.comparing.cautions import cautions
+from ert.roofline.comparing.predict import Crossing, Forecast, Prediction, Prospect, Workload
 from ert.roofline.formulas import in_flight
 from ert.roofline.model import MEMORY
-from ert.roofline.predict import Crossing, Forecast, Prediction, Prospect, Workload
 from ert.show import units
 from ert.show.comparison import ratio_text
 from ert.show.grid import Grid

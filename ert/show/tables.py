@@ -6,11 +6,11 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ert.roofline.clocks import clock_hz
-from ert.roofline.fit import PURE
+from ert.roofline.fitting.clocks import clock_hz
+from ert.roofline.fitting.fit import PURE
+from ert.roofline.fitting.statistics import REPEATS_WITHIN, SLOW_ROUND
 from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
-from ert.roofline.place import place
-from ert.roofline.statistics import REPEATS_WITHIN, SLOW_ROUND
+from ert.roofline.placing.place import place
 from ert.show import irregular, kernels, teams, units
 from ert.show.words import levels, operation, plural, ranges, width_words
 

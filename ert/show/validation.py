@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import get_args
 
-from ert.roofline.checks import Check, Factor
-from ert.roofline.recognise import Recognised
-from ert.roofline.sheet import AcceleratorSheet, Clock, CoreSheet, CpuSheet, Sheet
+from ert.roofline.sheets.checks import Check, Factor
+from ert.roofline.sheets.recognise import Recognised
+from ert.roofline.sheets.sheet import AcceleratorSheet, Clock, CoreSheet, CpuSheet, Sheet
 from ert.show import units
 from ert.show.words import operation, plural
 

@@ -24,8 +24,8 @@ from statistics import median
 from ert.measure.bench import Bench
 from ert.measure.plan import EFFORTS
 from ert.measure.sampling import RETAKES, calibrate
+from ert.roofline.fitting.statistics import GRADES, rates
 from ert.roofline.model import Case, Code, Estimate, Measurement, Sample, Team, Work
-from ert.roofline.statistics import GRADES, rates
 from microbench import isa
 from tests.synthetic import KIB, MIB
 

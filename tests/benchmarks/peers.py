@@ -23,7 +23,7 @@ from statistics import median
 
 from ert.measure.bench import Bench
 from ert.measure.sampling import Visit, visit
-from ert.roofline.fit import rates
+from ert.roofline.fitting.fit import rates
 from ert.roofline.model import MEMORY, Case, Measurement, Team
 from microbench import catalog, isa
 from microbench.kernels.kernel import Request

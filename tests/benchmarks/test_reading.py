@@ -13,9 +13,10 @@ from ert.measure.campaign import Campaign
 from ert.measure.plan import Settings
 from ert.records.report import report
 from ert.records.store import load, save
-from ert.roofline.fit import fit
+from ert.roofline.fitting.fit import fit
 from ert.roofline.model import Results, Seconds
-from ert.show import figures, tables
+from ert.show import tables
+from ert.show.charts import figures
 from tests.machine import TOOLCHAIN, SyntheticMachine, synthetic_host, teams_of
 
 Benchmark = Callable[..., Any]

@@ -7,7 +7,7 @@ import pytest
 from ert.measure import irregular, plan
 from ert.measure.campaign import Campaign
 from ert.measure.plan import Settings
-from ert.roofline.fit import fit
+from ert.roofline.fitting.fit import fit
 from ert.roofline.model import Case, Host, Measurement, Results, Roofline, Sample, Seconds
 from tests.machine import CLOCK_HZ, TOOLCHAIN, SyntheticMachine, synthetic_host, teams_of
 

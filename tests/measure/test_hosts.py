@@ -10,7 +10,7 @@ from ert.measure import plan
 from ert.measure.campaign import Campaign
 from ert.measure.plan import Settings
 from ert.measure.teams import choose, kinds_of, usable_cpus
-from ert.roofline.fit import fit
+from ert.roofline.fitting.fit import fit
 from ert.roofline.model import Cache, Cpu, Host, Measurement, Results, Roofline, Seconds, Team
 from tests.machine import TOOLCHAIN, SyntheticMachine, synthetic_host
 from tests.measure.test_campaign import Notebook

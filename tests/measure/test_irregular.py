@@ -11,7 +11,7 @@ from ert.measure.bench import huge_page_note
 from ert.measure.campaign import Campaign
 from ert.measure.plan import Settings
 from ert.measure.teams import usable_cpus
-from ert.roofline.fit import fit
+from ert.roofline.fitting.fit import fit
 from ert.roofline.model import Cache, Host, Results, Roofline, Seconds, Team
 from tests.machine import CLOCK_HZ, TOOLCHAIN, SyntheticMachine, synthetic_host, teams_of
 from tests.measure.test_campaign import Notebook

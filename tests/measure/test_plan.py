@@ -9,7 +9,7 @@ from ert.measure import plan
 from ert.measure.capacity import memory_budget
 from ert.measure.plan import Settings
 from ert.measure.teams import usable_cpus
-from ert.roofline.caches import cache_capacities
+from ert.roofline.fitting.caches import cache_capacities
 from ert.roofline.model import Cache, Plateau, Team
 from tests.machine import synthetic_host, teams_of
 

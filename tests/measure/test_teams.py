@@ -10,7 +10,7 @@ import pytest
 from ert.errors import InputError
 from ert.measure import plan, teams
 from ert.measure.teams import USUAL, Teams, choose, kinds_of, node_of, usable_cpus
-from ert.roofline.caches import BEYOND_CACHE, SMALLEST_CACHE, cache_share
+from ert.roofline.fitting.caches import BEYOND_CACHE, SMALLEST_CACHE, cache_share
 from ert.roofline.model import Host, Node, Team
 from tests.machine import synthetic_host, teams_of
 from tests.measure.test_order import sockets

@@ -12,7 +12,7 @@ import pytest
 
 from ert.measure import plan
 from ert.records import machines
-from ert.roofline.sheet import CoreSheet
+from ert.roofline.sheets.sheet import CoreSheet
 from microbench import catalog, isa
 from microbench.assembly import verify
 from microbench.probes import compute, intensity, memory

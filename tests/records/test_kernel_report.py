@@ -11,7 +11,7 @@ import pytest
 
 from ert.records.report import report, rows
 from ert.records.store import from_document, to_document
-from ert.roofline.fit import fit
+from ert.roofline.fitting.fit import fit
 from ert.roofline.model import Roofline, Sample
 from tests import factories
 from tests.factories import BOTH, ONE

@@ -13,8 +13,8 @@ import pytest
 import machines as shipped
 from ert.errors import InputError
 from ert.records import machines
-from ert.roofline.check_sheet import check_sheet
-from ert.roofline.sheet import AcceleratorSheet, CoreSheet, CpuSheet
+from ert.roofline.sheets.check_sheet import check_sheet
+from ert.roofline.sheets.sheet import AcceleratorSheet, CoreSheet, CpuSheet
 
 FOLDER = Path(shipped.__file__).parent
 FILES = sorted(FOLDER.rglob("*.toml"))

@@ -8,7 +8,7 @@ import pytest
 
 from ert.errors import InputError
 from ert.records.workloads import calculation, load_workload
-from ert.roofline.predict import Part
+from ert.roofline.comparing.predict import Part
 
 PART = 'name = "a"\nflop = 2e9\nbytes = 1e9\nprecision = "fp64"\n'
 DOCS = Path(__file__).parents[2] / "docs"

@@ -19,16 +19,16 @@ from ert.records.prediction import prediction_document
 from ert.records.report import report, rows
 from ert.records.store import from_document, to_document, to_text
 from ert.records.validation import validation
-from ert.roofline.compare import compare
-from ert.roofline.fit import fit
+from ert.roofline.comparing.compare import compare
+from ert.roofline.comparing.machine import measured_machine
+from ert.roofline.comparing.predict import predict
+from ert.roofline.comparing.workload import workload_of
+from ert.roofline.fitting.fit import fit
 from ert.roofline.formulas import attainable, in_flight, intensity, ridge
-from ert.roofline.machine import measured_machine
 from ert.roofline.model import Cache, Case, Code, Kernel, Measurement, Results, Roofline, Sample, Team, Work
-from ert.roofline.place import Placement, place, rank
-from ert.roofline.predict import predict
-from ert.roofline.recognise import recognise
-from ert.roofline.validate import validate
-from ert.roofline.workload import workload_of
+from ert.roofline.placing.place import Placement, place, rank
+from ert.roofline.sheets.recognise import recognise
+from ert.roofline.sheets.validate import validate
 from ert.show.tables import summary
 from tests import factories
 

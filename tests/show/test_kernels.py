@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from ert.roofline.fit import fit
+from ert.roofline.fitting.fit import fit
 from ert.roofline.model import Code, Results
-from ert.roofline.place import Placement, place
+from ert.roofline.placing.place import Placement, place
 from ert.show.kernels import sections
 from ert.show.tables import summary
 from tests import factories

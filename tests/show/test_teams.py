@@ -10,9 +10,10 @@ import pytest
 
 from ert.errors import InputError
 from ert.roofline.model import ComputeRoof, Cpu, Host, MemoryRoof, NodeBandwidth, Roofline, Team
-from ert.show import figures, tables, teams
+from ert.show import tables, teams
+from ert.show.charts import figures
 from tests import factories
-from tests.show.drawings import assert_readable, drawn
+from tests.show.charts.drawings import assert_readable, drawn
 
 GIGA = 1e9
 ONE, ALL, SMT = Team("one", (2,), 1), Team("all", (2, 0, 4, 5), 4), Team("SMT", (2, 0, 4, 5, 3, 1), 4)

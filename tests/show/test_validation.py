@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ert.records import machines
 from ert.records.validation import tally
-from ert.roofline.check_sheet import check_sheet
-from ert.roofline.checks import Check
-from ert.roofline.recognise import Recognised
+from ert.roofline.sheets.check_sheet import check_sheet
+from ert.roofline.sheets.checks import Check
+from ert.roofline.sheets.recognise import Recognised
 from ert.show.validation import listing, sheet_text, text
 
 CHECKS = (

@@ -1,0 +1,1 @@
+"""Machines side by side, and what a workload would reach on each."""

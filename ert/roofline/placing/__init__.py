@@ -1,0 +1,1 @@
+"""Kernels under the roofs: what bounds each, and what would help."""

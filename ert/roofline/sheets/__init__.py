@@ -1,0 +1,1 @@
+"""What vendors state, whose sheet a host is, and results held against it."""
