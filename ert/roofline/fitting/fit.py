@@ -12,6 +12,7 @@ from ert.roofline.fitting.caches import cache_capacities
 from ert.roofline.fitting.irregular import EVENT_PROBES, with_irregular
 from ert.roofline.fitting.levels import find_plateaus
 from ert.roofline.fitting.statistics import ABOVE_ROOF, rates
+from ert.roofline.fitting.witnesses import doubt_compute, doubt_memory
 from ert.roofline.formulas import attainable, ridge
 from ert.roofline.model import (
     MEMORY,
@@ -65,6 +66,8 @@ def fit(results: Results) -> Roofline:
         [roof for m in measured if m.case.probe == "memory" and m.case.level for roof in _memory_roofs(m, curves)]
     )
     points = tuple(_point(m) for m in measured if m.case.probe == "intensity")
+    compute = doubt_compute(compute, results.host)
+    memory = doubt_memory(memory, curves, points, results.host)
     ridges = tuple(
         RidgePoint(peak, slope, ridge(peak.rate.best, slope.rate.best))
         for peak, slope in product(compute, memory)
