@@ -33,8 +33,9 @@ class Disturbance:
     stolen : int
         During which the hypervisor gave CPUs of the team to others.
     switched : int
-        During which another process took a CPU, and which were over 2 % slower than the best of their case. Switches
-        that cost less do no harm: where a team uses every CPU, hardly a sample is without.
+        Interrupted: a thread of the team was away from its CPU for too long, see
+        :data:`ert.roofline.model.INTERRUPTED`. Where the system does not tell for how long, those during which another
+        process took a CPU and which were over 2 % slower than the best of their case.
     roofs : tuple of str
         Headline roofs of which at least half of the samples were disturbed.
     """
@@ -47,7 +48,7 @@ class Disturbance:
 
     @property
     def disturbed(self) -> int:
-        """Samples that were stolen from or switched; what was both counts as stolen."""
+        """Samples that were stolen from or interrupted; what was both counts as stolen."""
         return self.stolen + self.switched
 
 
@@ -103,7 +104,11 @@ def was_stolen(sample: Sample) -> bool:
 
 
 def _was_switched(sample: Sample, measurement: Measurement) -> bool:
-    if was_stolen(sample) or (sample.context_switches or 0) < 1:
+    if was_stolen(sample):
+        return False
+    if sample.away_seconds is not None:
+        return sample.interrupted
+    if (sample.context_switches or 0) < 1:
         return False
     least = min(each.seconds / each.passes for each in measurement.samples)
     return (1.0 - NEAR_BEST) * sample.seconds / sample.passes > least
@@ -114,8 +119,7 @@ def _sentence(each: Disturbance) -> str:
     if each.stolen:
         parts.append(f"the hypervisor took time during {each.stolen}")
     if each.switched:
-        slower = f"over {100 * NEAR_BEST:g} % slower than the best of their case"
-        parts.append(f"{each.switched} were switched off a CPU and {slower}")
+        parts.append(f"{each.switched} were interrupted by other processes")
     text = f"{each.team.label}: {each.disturbed} of {each.samples} samples were disturbed ({', '.join(parts)})"
     if each.roofs:
         text += f", at least half of those of {', '.join(each.roofs)}"

@@ -62,6 +62,15 @@ def test_a_switch_counts_where_it_cost_time() -> None:
     assert (found.samples, found.switched, found.stolen) == (3, 2, 0)
 
 
+def test_the_time_away_decides_where_it_is_known() -> None:
+    slow = [sample(n, 4e-3 + 1e-3 * n, context_switches=3, away_seconds=1e-6) for n in range(3)]
+    (found,) = disturbances(results(compute(ONE, *slow)), (), ())
+    assert found.switched == 0
+    away = [sample(n, 4e-3, context_switches=0, away_seconds=1e-3 * (n > 0)) for n in range(3)]
+    (found,) = disturbances(results(compute(ONE, *away)), (), ())
+    assert (found.samples, found.switched) == (3, 2)
+
+
 def test_what_was_stolen_and_switched_counts_once() -> None:
     samples = [sample(0), sample(1, 5e-3, steal_seconds=0.01, context_switches=2), sample(2, 5e-3, context_switches=1)]
     (found,) = disturbances(results(compute(ONE, *samples)), (), ())
@@ -97,7 +106,7 @@ def test_few_disturbed_samples_of_a_ceiling_are_no_note() -> None:
     assert fit(found).notes == ()
     found = results(compute(ONE, *calm(20)), compute(ONE, *slow, bits=128))
     (note,) = fit(found).notes
-    assert "2 of 24 samples were disturbed (2 were switched off a CPU and over 2 % slower than the best of" in note
+    assert "2 of 24 samples were disturbed (2 were interrupted by other processes)" in note
 
 
 def test_a_number_of_which_every_sample_was_stolen_from_is_graded_down() -> None:
