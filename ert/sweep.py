@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> door.Parser:
     parser = door.Parser("sweep", DESCRIPTION, EPILOG)
     effort = parser.add_mutually_exclusive_group()
-    effort.add_argument("--quick", action="store_true", help="fewer points and samples, all roofs: about 35 s")
+    effort.add_argument("--quick", action="store_true", help="fewer points and samples, all roofs: about 40 s")
     effort.add_argument("--thorough", action="store_true", help="more points and rounds: several minutes")
     parser.add_argument(
         "--threads",
