@@ -43,6 +43,9 @@ lowest one (the Linux kernel's ``Documentation/admin-guide/pm/intel_pstate.rst``
 LEAST_MEMORY = 240 << 20
 """Bytes: a quick sweep was seen to run to its end in this much, and not in 96 MiB."""
 
+LINUX = "Linux"
+"""The system whose control groups and hypervisor are read; of others nothing is known of these."""
+
 NOT_TOLD = "not told by the system"
 
 
@@ -174,8 +177,9 @@ def _steal(host: Host, condition: Condition) -> Finding:
 def _quota(host: Host) -> Finding:
     quota, cores = host.cpu_quota, len(_cores(host))
     if quota is None:
-        return Finding("quota", "fine", "no limit of CPU time")
-    found = f"a control group allows {quota:g} CPUs' worth of time on {cores} core{'s' if cores != 1 else ''}"
+        return Finding("quota", "fine", "no limit of CPU time" if host.system == LINUX else NOT_TOLD)
+    worth = f"{quota:g} CPU's" if quota == 1 else f"{quota:g} CPUs'"
+    found = f"a control group allows {worth} worth of time on {cores} core{'s' if cores != 1 else ''}"
     if quota >= cores:
         return Finding("quota", "fine", found)
     if quota < 1:
@@ -184,7 +188,8 @@ def _quota(host: Host) -> Finding:
         "quota",
         "warn",
         found,
-        f"more threads are stopped for a part of each period: raise it, or use --threads 1,{int(quota)}",
+        "more threads are stopped for a part of each period: raise it, or use --threads "
+        + ("1" if int(quota) == 1 else f"1,{int(quota)}"),
     )
 
 
@@ -195,14 +200,15 @@ def _memory(host: Host, condition: Condition) -> Finding:
     if not left:
         return Finding("memory", "fine", NOT_TOLD)
     found = f"{size(left)} available"
-    if left < LEAST_MEMORY:
-        return Finding("memory", "bad", found, f"measuring needs at least {size(LEAST_MEMORY)}: free some")
+    free = "free some" if host.memory_limit is None else "free some, or raise the limit of the control group"
+    if left <= LEAST_MEMORY:
+        return Finding("memory", "bad", found, f"measuring needs more than {size(LEAST_MEMORY)}: {free}")
     if condition.budget and condition.budget < wanted:
         return Finding(
             "memory",
             "warn",
             f"{found}, {size(condition.budget)} of it for arrays",
-            f"free some: to leave the caches behind takes {size(wanted)}, else DRAM is measured with hits in them",
+            f"{free}: to leave the caches behind takes {size(wanted)}, else DRAM is measured with hits in them",
         )
     return Finding("memory", "fine", found)
 
@@ -282,7 +288,7 @@ def _siblings(host: Host) -> Finding:
 
 def _hypervisor(host: Host) -> Finding:
     if not host.hypervisor:
-        return Finding("hypervisor", "fine", "none seen")
+        return Finding("hypervisor", "fine", "none seen" if host.system == LINUX else NOT_TOLD)
     return Finding(
         "hypervisor",
         "warn",

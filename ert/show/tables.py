@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from ert.roofline.fitness import LINUX
 from ert.roofline.fitting.clocks import clock_hz
 from ert.roofline.fitting.fit import PURE
 from ert.roofline.fitting.statistics import REPEATS_WITHIN, SLOW_ROUND
@@ -33,6 +34,12 @@ CELL = 9
 
 CEILING, PRECISION = 30, 10
 """Widths of the tables that have a column for each precision: five fit 80 characters."""
+
+
+BESIDE_OTHERS = (
+    "Another run of this tool was measuring on this machine when this one began: its numbers may be too low, and so "
+    "may those of the other."
+)
 
 
 def summary(results: Results, roofline: Roofline, width: int = 80) -> str:
@@ -339,7 +346,8 @@ def _notes(results: Results, roofline: Roofline, width: int) -> list[str]:
     """Return what else has to be said, each once."""
     absent = [f"not measured here: {what}, which would need {needs}" for what, needs in results.absent]
     curves = [note for curve in roofline.curves for note in curve.notes]
-    notes = list(dict.fromkeys([*results.notes, *roofline.notes, *curves, *absent]))
+    others = [BESIDE_OTHERS] if any(condition.alone is False for condition in results.conditions) else []
+    notes = list(dict.fromkeys([*others, *results.notes, *roofline.notes, *curves, *absent]))
     if not notes:
         return []
     lines = ["", "Notes"]
@@ -366,7 +374,8 @@ def _cores(host: Host) -> str:
     text += f", {'CPU' if len(usable) == 1 else 'CPUs'} {ranges(cpu.id for cpu in usable)}" if usable else ""
     text += f" of {plural(len(host.cpus), 'logical CPU')}" if len(host.cpus) not in (cores, len(usable)) else ""
     packages, nodes = len({cpu.package for cpu in host.cpus}), len(host.nodes)
-    text += f", {plural(packages, 'socket')}" + (f", {plural(nodes, 'NUMA node')}" if nodes else "")
+    if host.system == LINUX:
+        text += f", {plural(packages, 'socket')}" + (f", {plural(nodes, 'NUMA node')}" if nodes else "")
     if host.cpu_quota is not None:
         text += f"; a quota allows {host.cpu_quota:g} CPUs' worth of time"
     return text
@@ -398,7 +407,10 @@ def _memory(host: Host) -> str:
     parts = [units.size(host.memory_total) if host.memory_total else "size unknown"]
     if host.memory_available:
         parts.append(f"{units.size(host.memory_available)} available")
-    parts.append(f"limited to {units.size(host.memory_limit)}" if host.memory_limit is not None else "no limit")
+    if host.memory_limit is not None:
+        parts.append(f"limited to {units.size(host.memory_limit)}")
+    elif host.system == LINUX:
+        parts.append("no limit")
     return ", ".join(parts)
 
 
@@ -411,7 +423,10 @@ def _vectors(toolchain: Toolchain) -> str:
 
 def _system(host: Host) -> str:
     text = f"{host.system} {host.kernel}".rstrip()
-    text += f", virtual machine ({host.hypervisor})" if host.hypervisor else ", no virtual machine seen"
+    if host.hypervisor:
+        text += f", virtual machine ({host.hypervisor})"
+    elif host.system == LINUX:
+        text += ", no virtual machine seen"
     return text + (f", container ({host.container})" if host.container else "")
 
 

@@ -113,6 +113,14 @@ def test_powersave_of_drivers_that_follow_demand_is_not_the_lowest_clock() -> No
 
 def test_a_quota_names_the_threads_that_fit_it() -> None:
     assert "--threads 1,3" in find("quota", replace(HOST, cpu_quota=3.5)).advice
+    assert find("quota", replace(HOST, cpu_quota=1.5)).advice.endswith("--threads 1")
+    assert "1 CPU's worth of time" in find("quota", replace(HOST, cpu_quota=1.0)).found
+
+
+@pytest.mark.parametrize("name", ["quota", "hypervisor"])
+def test_what_is_not_read_elsewhere_is_not_called_absent(name: str) -> None:
+    assert find(name, replace(HOST, system="Darwin", hypervisor="", cpu_quota=None)).found == "not told by the system"
+    assert find(name, replace(HOST, hypervisor="", cpu_quota=None)).found != "not told by the system"
 
 
 def test_siblings_that_others_may_use() -> None:

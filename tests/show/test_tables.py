@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ert.roofline.model import Cache, Cpu, Host, RidgePoint, Roofline, Team, Toolchain
+from ert.roofline.model import Cache, Condition, Cpu, Host, RidgePoint, Roofline, Team, Toolchain
 from ert.show.tables import found, summary
 from tests import factories
 from tests.factories import BOTH, GIB, KIB, MIB, ONE
@@ -236,6 +236,14 @@ def test_notes_of_all_kinds_are_said_once() -> None:
     for note in ("twice", "by the fit", "by the sweep", "of the curve"):
         assert text.count(f"- said {note}") == 1
     assert "- not measured here: bf16, which would need vdpbf16ps" in text
+
+
+def test_a_sweep_that_began_beside_another_says_so_first() -> None:
+    def told(alone: bool | None) -> bool:
+        results = factories.zen4_results(conditions=(Condition("2026-11-30T08:00:00Z", alone=alone),))
+        return "Another run of this tool was measuring" in summary(results, factories.zen4())
+
+    assert [told(alone) for alone in (False, True, None)] == [True, False, False]
 
 
 def test_the_sweep_is_named_and_a_partial_one_says_so() -> None:

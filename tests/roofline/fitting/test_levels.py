@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ert.records.store import load
+from ert.roofline.fitting.fit import fit
 from ert.roofline.fitting.levels import find_plateaus
 from ert.roofline.model import Plateau
 from tests.planted import BAR, Verdict, judge, shares
@@ -345,3 +349,15 @@ def test_no_input_breaks_the_cut(
         assert left.first <= left.capacity <= right.last
     if plateaus:
         assert plateaus[-1].capacity is None
+
+
+@pytest.mark.parametrize("factor", [1, 0.1, 10, 100])
+def test_sizes_declared_wrong_neither_hide_nor_rename_a_level_of_a_measured_machine(factor: float) -> None:
+    results = load(min((Path(__file__).parents[3] / "results" / "amd-epyc-2c").glob("*.json")))
+    caches = tuple(replace(cache, size=int(cache.size * factor)) for cache in results.host.caches)
+    found = fit(replace(results, host=replace(results.host, caches=caches)))
+    for curve, true in zip(found.curves, fit(results).curves, strict=True):
+        assert [plateau.name for plateau in curve.plateaus] == ["L1", "L2", "L3", "DRAM"]
+        assert [plateau.value for plateau in curve.plateaus] == [plateau.value for plateau in true.plateaus]
+        contradicted = [note for note in curve.notes if "are declared, but the curve leaves its plateau" in note]
+        assert len(contradicted) == (0 if factor == 1 else 3)
