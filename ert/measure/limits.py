@@ -53,7 +53,9 @@ def read_groups(tree: Tree, controller: str) -> tuple[Group, ...]:
     found = []
     for point, kind, options in _mounts(tree):
         if kind == "cgroup2":
-            found.append(Group("v2", _folders(tree, point, paths.get("", ""))))
+            # Where only /proc/self/cpuset tells the group, it is that of this one controller.
+            alone = paths.get("cpuset file", "") if controller == "cpuset" else ""
+            found.append(Group("v2", _folders(tree, point, paths.get("", alone))))
         elif kind == "cgroup" and controller in options:
             plain = controller == "cpuset" and "noprefix" in options
             path = paths.get(controller, paths.get("cpuset file", "") if controller == "cpuset" else "")
@@ -156,11 +158,15 @@ def _folders(tree: Tree, point: str, path: str) -> tuple[str, ...]:
 
 
 def _of_group(tree: Tree, group: Group, what: Literal["cpus", "mems"]) -> frozenset[int] | None:
-    """CPUs or nodes of the innermost folder that states any; an empty file leaves it to the folder above."""
+    """CPUs or nodes of the innermost folder that states any; an empty file leaves it to the folder above.
+
+    Of version 1 what was set comes first: what is in force the running kernel tells by itself, and a recording may have
+    been made while CPUs of it were offline.
+    """
     names = {
         "v2": (f"cpuset.{what}.effective", f"cpuset.{what}"),
-        "v1": (f"cpuset.effective_{what}", f"cpuset.{what}"),
-        "cpuset": (f"effective_{what}", what),
+        "v1": (f"cpuset.{what}", f"cpuset.effective_{what}"),
+        "cpuset": (what, f"effective_{what}"),
     }[group.kind]
     found = (tree.listed(f"{folder}/{name}") for folder in group.folders for name in names)
     return next((listed for listed in found if listed), None)
