@@ -20,7 +20,7 @@ from ert.measure.devicetree import read_device_tree
 from ert.measure.elsewhere import read_elsewhere
 from ert.measure.nodes import Nodes, read_nodes
 from ert.measure.slug import machine_slug
-from ert.measure.tree import Tree, format_cpu_list, parse_cpu_list
+from ert.measure.tree import Tree, format_cpu_list, parse_cpu_list, parse_integer
 from ert.roofline import quantities
 from ert.roofline.fitting.caches import SMALLEST_CACHE, CacheShare, cache_share
 from ert.roofline.model import Cpu, Host, Node
@@ -90,7 +90,7 @@ def read_host(root: Path = Path("/"), *, affinity: Iterable[int] | None = None) 
     numa = read_nodes(tree, everyone, allowed.nodes)
     kind = kinds.read_kinds(tree, info, caches, everyone)
     memory = _meminfo(tree)
-    total = memory.get("MemTotal", 0)
+    total = memory.get("MemTotal", 0) or sum(node.memory for node in numa.usable)
     nodes = numa.usable or (Node(0, everyone, total),)
     if len(nodes) == 1 and not nodes[0].memory:
         nodes = (replace(nodes[0], memory=total),)
@@ -158,7 +158,8 @@ def _cpus(
 def _meminfo(tree: Tree) -> dict[str, int]:
     """Bytes of every line of /proc/meminfo that is in kB."""
     text = tree.text("proc/meminfo") or ""
-    return {name: int(kib) * 1024 for name, kib in re.findall(r"(?m)^(\S+):\s+([0-9]+) kB", text)}
+    read = {name: parse_integer(kib) for name, kib in re.findall(r"(?m)^(\S+):\s+([0-9]+) kB", text)}
+    return {name: kib * 1024 for name, kib in read.items() if kib is not None}
 
 
 def _available(memory: dict[str, int], left: int | None) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-from ert.measure.tree import Tree, parse_cpu_list, parse_cpu_mask
+from ert.measure.tree import Tree, parse_cpu_list, parse_cpu_mask, parse_integer
 
 NO_LIMIT = 1 << 60
 """Version 1 writes "no limit" as the largest number of pages it can count, about 2**63 bytes; no machine has 2**60."""
@@ -110,8 +110,9 @@ def read_cpu_quota(tree: Tree) -> float | None:
             else:
                 quota = tree.text(f"{folder}/cpu.cfs_quota_us") or "-1"
                 period = tree.text(f"{folder}/cpu.cfs_period_us") or ""
-            if quota.isdecimal() and period.isdecimal() and int(period):
-                quotas.append(int(quota) / int(period))
+            most, of = parse_integer(quota), parse_integer(period)
+            if most is not None and of is not None and most > 0 and of > 0:
+                quotas.append(most / of)
     return min(quotas, default=None)
 
 
@@ -192,4 +193,4 @@ def _file_pages(tree: Tree, folder: str) -> int:
     text = tree.text(f"{folder}/memory.stat") or ""
     stated = dict(re.findall(r"(?m)^(\w+) ([0-9]+)$", text))
     prefix = "total_" if "total_inactive_file" in stated else ""  # version 1 counts the groups below under this prefix
-    return sum(int(stated.get(f"{prefix}{name}", 0)) for name in ("inactive_file", "active_file"))
+    return sum(parse_integer(stated.get(f"{prefix}{name}", "0")) or 0 for name in ("inactive_file", "active_file"))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ert.measure.tree import Tree
+from ert.measure.tree import Tree, parse_integer
 from ert.roofline.model import Node
 
 _FOLDER = "sys/devices/system/node"
@@ -91,7 +91,7 @@ def _cpus(tree: Tree, number: int) -> frozenset[int]:
 
 def _memory(tree: Tree, number: int) -> int:
     match = re.search(r"MemTotal:\s*([0-9]+) kB", tree.text(f"{_FOLDER}/node{number}/meminfo") or "")
-    return int(match[1]) * 1024 if match else 0
+    return (parse_integer(match[1]) or 0) * 1024 if match else 0
 
 
 def _side_cache(tree: Tree, number: int) -> int:
@@ -103,4 +103,5 @@ def _side_cache(tree: Tree, number: int) -> int:
 def _of_gpus(tree: Tree) -> frozenset[int]:
     folder = "proc/driver/nvidia/gpus"
     stated = (tree.text(f"{folder}/{name}/numa_status") or "" for name in tree.names(folder, r"[^.].*"))
-    return frozenset(int(number) for text in stated for number in re.findall(r"(?m)^Node:\s*([0-9]+)", text))
+    numbers = (parse_integer(number) for text in stated for number in re.findall(r"(?m)^Node:\s*([0-9]+)", text))
+    return frozenset(number for number in numbers if number is not None)

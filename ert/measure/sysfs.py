@@ -23,6 +23,9 @@ _CORE_FILES = (("core_cpus", "core_cpus_list"), ("thread_siblings", "thread_sibl
 _PACKAGE_FILES = (("package_cpus", "package_cpus_list"), ("core_siblings", "core_siblings_list"))
 _CACHE_FILES = (("shared_cpu_map", "shared_cpu_list"),)
 
+_LEVELS = range(1, 10)
+"""Levels of cache that are believed: their names sort as text, and no machine has more than five."""
+
 _MODULES_FAMILY = 0x15
 """AMD's processor family (``cpu family``) whose integer cores share a front end in pairs."""
 
@@ -40,7 +43,7 @@ def read_online(tree: Tree, info: CpuInfo) -> Online:
     folders = tree.numbered(CPU_FOLDER, "cpu")
     listed = tree.listed(f"{CPU_FOLDER}/online")
     if listed:
-        candidates = set(listed)
+        candidates = set(listed & set(folders) or listed)  # a number without a folder is a mistake
     elif folders:
         # Kernels without the list also leave out the topology of a CPU that is offline.
         described = {cpu for cpu in folders if tree.exists(f"{CPU_FOLDER}/cpu{cpu}/topology")}
@@ -48,7 +51,7 @@ def read_online(tree: Tree, info: CpuInfo) -> Online:
     elif info.blocks:
         candidates = set(info.blocks)
     else:
-        candidates = {int(number) for number in re.findall(r"(?m)^cpu([0-9]+)", tree.text("proc/stat") or "")}
+        candidates = {int(number) for number in re.findall(r"(?m)^cpu([0-9]{1,5})\b", tree.text("proc/stat") or "")}
     online = {cpu for cpu in candidates if tree.integer(f"{CPU_FOLDER}/cpu{cpu}/online") != 0}
     present = (tree.listed(f"{CPU_FOLDER}/present") or set()) | set(folders)
     return Online(tuple(sorted(online)), tuple(sorted(present - online)))
@@ -228,7 +231,7 @@ def _cache_entries(tree: Tree, cpu: int) -> list[_Entry]:
     for index in tree.names(folder, r"index[0-9]+"):
         name = f"{folder}/{index}"
         level = tree.integer(f"{name}/level")
-        if level is None or level < 1 or (tree.text(f"{name}/type") or "Unified") not in ("Data", "Unified"):
+        if level is None or level not in _LEVELS or (tree.text(f"{name}/type") or "Unified") not in ("Data", "Unified"):
             continue
         entries.append(
             _Entry(
