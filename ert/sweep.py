@@ -395,12 +395,13 @@ class Sweep:
                 "of cores of several kinds together are those of parts that follow their speed."
             )
         for team in (*self._teams.usual, *self._teams.extra):
-            full = plan.largest_working_set(self._host, team, plan.ENOUGH)
+            full = plan.wanted_working_set(self._host, team)
             if self._largest[team] < full:
+                crowded = self._largest[team] >= plan.largest_working_set(self._host, team, plan.ENOUGH)
+                why = "a NUMA node has no more" if crowded else f"{size(self._budget)} of memory may be used"
                 notes.append(
                     f"With {team.label} the curve ends at {size(self._largest[team])} a thread instead of "
-                    f"{size(full)}, because {size(self._budget)} of memory may be used: the last level may contain "
-                    "hits in the one before."
+                    f"{size(full)}, because {why}: the last level may contain hits in the one before."
                 )
         if self._host.thp == "never":
             notes.append("Transparent huge pages are off: large working sets also measure page walks")

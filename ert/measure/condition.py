@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ert.measure.capacity import memory_budget
 from ert.measure.sysfs import CPU_FOLDER
-from ert.measure.tree import Tree
+from ert.measure.tree import Tree, parse_integer
 from ert.roofline.model import Condition, Host
 
 QUICK_SECONDS = 0.25
@@ -190,11 +190,12 @@ def _ticks(tree: Tree, cpus: Collection[int]) -> dict[str, int]:
     """Sum of each column of /proc/stat over some CPUs; empty if it does not tell."""
     sums: dict[str, int] = {}
     for line in (tree.text("proc/stat") or "").splitlines():
-        name, *fields = line.split()
-        if not re.fullmatch(r"cpu[0-9]+", name) or int(name[3:]) not in cpus or len(fields) < len(_FIELDS):
+        name, *fields = line.split() or [""]
+        values = [value for field in fields[: len(_FIELDS)] if (value := parse_integer(field)) is not None]
+        if not re.fullmatch(r"cpu[0-9]{1,5}", name) or int(name[3:]) not in cpus or len(values) < len(_FIELDS):
             continue
-        for column, value in zip(_FIELDS, fields, strict=False):
-            sums[column] = sums.get(column, 0) + int(value)
+        for column, value in zip(_FIELDS, values, strict=True):
+            sums[column] = sums.get(column, 0) + value
     return sums
 
 
@@ -211,7 +212,7 @@ def _driver(tree: Tree, cpus: Collection[int]) -> str:
 def _own_pid(tree: Tree) -> int:
     # As this tree numbers it: in a container that sees the host's processes that is not what os.getpid() says.
     first = (tree.text("proc/self/stat") or "").partition(" ")[0]
-    return int(first) if first.isdecimal() else 0
+    return parse_integer(first) or 0
 
 
 def _processes(tree: Tree) -> dict[int, tuple[str, int]]:
@@ -221,7 +222,7 @@ def _processes(tree: Tree) -> dict[int, tuple[str, int]]:
         match = _PROCESS.fullmatch(tree.text(f"proc/{pid}/stat") or "")
         fields = match["rest"].split() if match else []
         if match and len(fields) > _SYSTEM:
-            found[pid] = match["name"], int(fields[_USER]) + int(fields[_SYSTEM])
+            found[pid] = match["name"], sum(parse_integer(fields[field]) or 0 for field in (_USER, _SYSTEM))
     return found
 
 

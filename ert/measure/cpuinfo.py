@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ert.measure.armparts import ARM_PARTS
-from ert.measure.tree import Tree
+from ert.measure.tree import MAX_CPU, Tree, parse_integer
 
 Fields = Mapping[str, str]
 """Lower-case key to value, as in one block of cpuinfo."""
@@ -40,10 +40,7 @@ class CpuInfo:
 
     def integer(self, cpu: int, key: str) -> int | None:
         """Read the same as a number, decimal or with ``0x``; None if there is none."""
-        try:
-            return int(self.get(cpu, key), 0)
-        except ValueError:
-            return None
+        return parse_integer(self.get(cpu, key))
 
 
 def read_cpuinfo(tree: Tree) -> CpuInfo:
@@ -59,12 +56,18 @@ def read_cpuinfo(tree: Tree) -> CpuInfo:
                 block = common
             continue
         if match := _S390_PROCESSOR.fullmatch(key):  # "processor 0: version = FF, ...": one line a CPU, no block
-            blocks.setdefault(int(match[1]), {})["identification"] = value
-        elif _PROCESSOR_KEY.fullmatch(key.lower()) and value.isdecimal():
-            block = blocks.setdefault(int(value), {})
+            if (cpu := _cpu_number(match[1])) is not None:
+                blocks.setdefault(cpu, {})["identification"] = value
+        elif _PROCESSOR_KEY.fullmatch(key.lower()) and (cpu := _cpu_number(value)) is not None:
+            block = blocks.setdefault(cpu, {})
         else:
             block.setdefault(key.lower(), value)
     return CpuInfo(blocks, common)
+
+
+def _cpu_number(text: str) -> int | None:
+    number = parse_integer(text)
+    return number if number is not None and 0 <= number <= MAX_CPU else None
 
 
 def machine_of(info: CpuInfo) -> str:

@@ -18,8 +18,10 @@ from ert.measure.capacity import memory_budget, packages, physical_cores, physic
 from ert.measure.cpuinfo import cpu_model, machine_of, read_cpuinfo, vendor_and_identity
 from ert.measure.devicetree import read_device_tree
 from ert.measure.elsewhere import read_elsewhere
+from ert.measure.nodes import Nodes, read_nodes
 from ert.measure.slug import machine_slug
-from ert.measure.tree import Tree, format_cpu_list, parse_cpu_list
+from ert.measure.tree import Tree, format_cpu_list, parse_cpu_list, parse_integer
+from ert.roofline import quantities
 from ert.roofline.fitting.caches import SMALLEST_CACHE, CacheShare, cache_share
 from ert.roofline.model import Cpu, Host, Node
 
@@ -85,18 +87,17 @@ def read_host(root: Path = Path("/"), *, affinity: Iterable[int] | None = None) 
     devices = read_device_tree(tree)
     grouping = sysfs.read_grouping(tree, info, devices, everyone)
     caches = sysfs.read_caches(tree, devices, grouping, everyone)
-    nodes = sysfs.read_nodes(tree, everyone, allowed.nodes)
+    numa = read_nodes(tree, everyone, allowed.nodes)
     kind = kinds.read_kinds(tree, info, caches, everyone)
     memory = _meminfo(tree)
-    total = memory.get("MemTotal", 0)
-    if not nodes:
-        nodes = (Node(0, everyone, total),)
-    elif len(nodes) == 1 and not nodes[0].memory:
-        nodes = (Node(nodes[0].id, nodes[0].cpus, total),)
+    total = memory.get("MemTotal", 0) or sum(node.memory for node in numa.usable)
+    nodes = numa.usable or (Node(0, everyone, total),)
+    if len(nodes) == 1 and not nodes[0].memory:
+        nodes = (replace(nodes[0], memory=total),)
     memory_limit = limits.read_memory_limit(tree)
     first = min(usable, default=0)
     vendor, identity = vendor_and_identity(tree, info, first)
-    node = dict.fromkeys(everyone, nodes[0].id) | sysfs.node_of_cpus(tree, everyone)
+    node = dict.fromkeys(everyone, nodes[0].id) | numa.of_cpu
     cpus = _cpus(everyone, usable, grouping, kind, node)
     host = Host(
         system="Linux",
@@ -122,7 +123,7 @@ def read_host(root: Path = Path("/"), *, affinity: Iterable[int] | None = None) 
     )
     if online.offline:
         notes.append(f"Present but offline: CPUs {format_cpu_list(online.offline)}.")
-    return replace(host, notes=(*notes, *_missing(host, tree, grouping.declared)))
+    return replace(host, notes=(*notes, *_missing(host, numa, grouping.declared)))
 
 
 def _usable(
@@ -157,7 +158,8 @@ def _cpus(
 def _meminfo(tree: Tree) -> dict[str, int]:
     """Bytes of every line of /proc/meminfo that is in kB."""
     text = tree.text("proc/meminfo") or ""
-    return {name: int(kib) * 1024 for name, kib in re.findall(r"(?m)^(\S+):\s+([0-9]+) kB", text)}
+    read = {name: parse_integer(kib) for name, kib in re.findall(r"(?m)^(\S+):\s+([0-9]+) kB", text)}
+    return {name: kib * 1024 for name, kib in read.items() if kib is not None}
 
 
 def _available(memory: dict[str, int], left: int | None) -> int:
@@ -175,7 +177,7 @@ def _kernel(tree: Tree) -> str:
     return tree.text("proc/sys/kernel/osrelease") or (match[1] if match else "")
 
 
-def _missing(host: Host, tree: Tree, declared: bool) -> list[str]:
+def _missing(host: Host, numa: Nodes, declared: bool) -> list[str]:
     """One sentence for everything that the system does not tell, or tells in a way that cannot be."""
     notes = []
     if not host.cpus:
@@ -197,10 +199,19 @@ def _missing(host: Host, tree: Tree, declared: bool) -> list[str]:
         if 0 < size < SMALLEST_CACHE
     )
     listed = {node.id for node in host.nodes}
-    if not tree.numbered(sysfs.NODE_FOLDER, "node"):
+    if not numa.usable:
         notes.append("The system declares no NUMA node; one is assumed.")
     elif barred := sorted({cpu.node for cpu in host.cpus if cpu.usable} - listed):
         notes.append(f"CPUs of these NUMA nodes may be used, but not their memory: {format_cpu_list(barred)}.")
+    if numa.doubtful:
+        notes.append(
+            f"NUMA nodes {format_cpu_list(numa.doubtful)} list CPUs that others list too; they count as part of those."
+        )
+    notes.extend(
+        f"The memory of NUMA node {node} lies behind a memory-side cache of {quantities.size(held)}; working sets that "
+        "fit it are not measured in main memory."
+        for node, held in sorted(numa.cached.items())
+    )
     if not host.memory_total:
         notes.append("The system does not tell how much memory it has.")
     return notes

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-from ert.measure.tree import Tree, parse_cpu_list, parse_cpu_mask
+from ert.measure.tree import Tree, parse_cpu_list, parse_cpu_mask, parse_integer
 
 NO_LIMIT = 1 << 60
 """Version 1 writes "no limit" as the largest number of pages it can count, about 2**63 bytes; no machine has 2**60."""
@@ -53,7 +53,9 @@ def read_groups(tree: Tree, controller: str) -> tuple[Group, ...]:
     found = []
     for point, kind, options in _mounts(tree):
         if kind == "cgroup2":
-            found.append(Group("v2", _folders(tree, point, paths.get("", ""))))
+            # Where only /proc/self/cpuset tells the group, it is that of this one controller.
+            alone = paths.get("cpuset file", "") if controller == "cpuset" else ""
+            found.append(Group("v2", _folders(tree, point, paths.get("", alone))))
         elif kind == "cgroup" and controller in options:
             plain = controller == "cpuset" and "noprefix" in options
             path = paths.get(controller, paths.get("cpuset file", "") if controller == "cpuset" else "")
@@ -108,8 +110,9 @@ def read_cpu_quota(tree: Tree) -> float | None:
             else:
                 quota = tree.text(f"{folder}/cpu.cfs_quota_us") or "-1"
                 period = tree.text(f"{folder}/cpu.cfs_period_us") or ""
-            if quota.isdecimal() and period.isdecimal() and int(period):
-                quotas.append(int(quota) / int(period))
+            most, of = parse_integer(quota), parse_integer(period)
+            if most is not None and of is not None and most > 0 and of > 0:
+                quotas.append(most / of)
     return min(quotas, default=None)
 
 
@@ -156,11 +159,15 @@ def _folders(tree: Tree, point: str, path: str) -> tuple[str, ...]:
 
 
 def _of_group(tree: Tree, group: Group, what: Literal["cpus", "mems"]) -> frozenset[int] | None:
-    """CPUs or nodes of the innermost folder that states any; an empty file leaves it to the folder above."""
+    """CPUs or nodes of the innermost folder that states any; an empty file leaves it to the folder above.
+
+    Of version 1 what was set comes first: what is in force the running kernel tells by itself, and a recording may have
+    been made while CPUs of it were offline.
+    """
     names = {
         "v2": (f"cpuset.{what}.effective", f"cpuset.{what}"),
-        "v1": (f"cpuset.effective_{what}", f"cpuset.{what}"),
-        "cpuset": (f"effective_{what}", what),
+        "v1": (f"cpuset.{what}", f"cpuset.effective_{what}"),
+        "cpuset": (what, f"effective_{what}"),
     }[group.kind]
     found = (tree.listed(f"{folder}/{name}") for folder in group.folders for name in names)
     return next((listed for listed in found if listed), None)
@@ -186,4 +193,4 @@ def _file_pages(tree: Tree, folder: str) -> int:
     text = tree.text(f"{folder}/memory.stat") or ""
     stated = dict(re.findall(r"(?m)^(\w+) ([0-9]+)$", text))
     prefix = "total_" if "total_inactive_file" in stated else ""  # version 1 counts the groups below under this prefix
-    return sum(int(stated.get(f"{prefix}{name}", 0)) for name in ("inactive_file", "active_file"))
+    return sum(parse_integer(stated.get(f"{prefix}{name}", "0")) or 0 for name in ("inactive_file", "active_file"))

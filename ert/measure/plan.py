@@ -241,17 +241,21 @@ def precisions(text: str) -> tuple[str, ...]:
 
 
 def largest_working_set(host: Host, team: Team, budget: int) -> int:
-    """Return where a team's curve ends, in bytes of one thread.
+    """Return where a team's curve ends, in bytes of one thread: where it should, as far as the memory goes."""
+    return catalog.round_working_set("load", min(wanted_working_set(host, team), room_for(host, team, budget)))
+
+
+def wanted_working_set(host: Host, team: Team) -> int:
+    """Return where a team's curve should end, in bytes of one thread, whether or not there is so much memory.
 
     Four times the largest part of any cache that one of the threads has, so that each instance that is touched is
-    exceeded by the threads that touch it, as far as the memory goes (:func:`room_for`).
+    exceeded by the threads that touch it.
     """
     shares = cache_share(host, team.cpus)
     largest = max((share.largest for share in shares), default=0)
     if not any(share.level >= THIRD for share in shares):
         largest = max(largest, UNKNOWN_OWN, min(UNKNOWN_CACHE, UNKNOWN_CACHES // team.threads))
-    wanted = max(BEYOND_CACHE * largest, 16 * SMALLEST)
-    return catalog.round_working_set("load", min(wanted, room_for(host, team, budget)))
+    return catalog.round_working_set("load", max(BEYOND_CACHE * largest, 16 * SMALLEST))
 
 
 def room_for(host: Host, team: Team, budget: int) -> int:
@@ -320,8 +324,9 @@ def pools(
     each = max(0, room) // max(1, len(nodes_with_memory(host)))
     largest = {}
     for team in pairs:
-        size = largest_working_set(host, team, each)
-        if OUTSIDE * size >= largest_working_set(host, team, ENOUGH):
+        whole = each // team.threads // catalog.HUGE_PAGE * catalog.HUGE_PAGE  # parts begin at a huge page
+        size = largest_working_set(host, team, whole * team.threads)
+        if OUTSIDE * size >= wanted_working_set(host, team):
             largest[team] = size
     sizes: dict[int, int] = {}
     for team, size in largest.items():

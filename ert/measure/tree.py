@@ -15,6 +15,9 @@ MAX_CPU = 65535
 """Largest CPU number accepted: eight times the 8192 that Linux can be built for (``NR_CPUS``), so that a typing error
 like ``0-99999999999`` is refused instead of filling the memory."""
 
+MAX_INTEGER = 1 << 64
+"""No kernel writes a number as large as this; one that is in a file is rubbish, and reads as nothing."""
+
 _ONE_CPU = re.compile(r"[0-9]+", re.ASCII)
 _CPU_RANGE = re.compile(r"([0-9]+)\s*-\s*([0-9]+)", re.ASCII)
 _SIZE = re.compile(r"([0-9]+)\s*([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
@@ -84,13 +87,27 @@ def parse_cpu_mask(text: str) -> frozenset[int] | None:
         bits = int("".join([groups[0], *(group.strip().zfill(8) for group in groups[1:])]), 16)
     except ValueError:
         return None
-    return frozenset(cpu for cpu, bit in enumerate(f"{bits:b}"[::-1]) if bit == "1") if bits >= 0 else None
+    if bits < 0 or bits.bit_length() > MAX_CPU + 1:
+        return None
+    return frozenset(cpu for cpu, bit in enumerate(f"{bits:b}"[::-1]) if bit == "1")
+
+
+def parse_integer(text: str) -> int | None:
+    """Whole number of a text, decimal or with ``0x``; None if it is not one, or not below :data:`MAX_INTEGER`."""
+    try:
+        value = int(text, 16 if text.lower().startswith("0x") else 10)
+    except ValueError:
+        return None
+    return value if abs(value) < MAX_INTEGER else None
 
 
 def parse_size(text: str) -> int | None:
     """Bytes of a size such as ``"512K"``, ``"16M"`` or ``"56"`` (powers of two); None if it is not one."""
     match = _SIZE.fullmatch(text.strip())
-    return int(match[1]) << _POWERS[match[2].upper()] if match else None
+    if match is None or (number := parse_integer(match[1])) is None:
+        return None
+    size = number << _POWERS[match[2].upper()]
+    return size if size < MAX_INTEGER else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +149,7 @@ class Tree:
     def integer(self, name: str) -> int | None:
         """Read a whole number, decimal or with ``0x``, or None."""
         text = self.text(name)
-        try:
-            return None if text is None else int(text, 16 if text.lower().startswith("0x") else 10)
-        except ValueError:
-            return None
+        return None if text is None else parse_integer(text)
 
     def size(self, name: str) -> int | None:
         """Bytes of a file like ``cache/index0/size``, or None."""
