@@ -135,7 +135,7 @@ RESULTS = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(RESULTS)
 def test_any_results_come_back_through_text_exactly(results: Results) -> None:
     again = from_document(json.loads(to_text(to_document(results))), "here")
@@ -144,7 +144,7 @@ def test_any_results_come_back_through_text_exactly(results: Results) -> None:
     assert repr(again).replace("-0.0", "0.0") == repr(results).replace("-0.0", "0.0")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.recursive(
         st.none() | st.booleans() | WILD, lambda inner: many(inner).map(list) | st.dictionaries(ANY_TEXT, inner)

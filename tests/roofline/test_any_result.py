@@ -163,7 +163,7 @@ def hold_against_others(results: Results, roofline: Roofline, placed: tuple[Plac
         json.dumps(prediction_document(prediction, ("one", "other"), 1e-7), allow_nan=False)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(any_results())
 def test_what_follows_from_any_result_is_finite(results: Results) -> None:
     roofline = fit(results)

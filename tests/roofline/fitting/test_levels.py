@@ -326,7 +326,7 @@ caches = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(points, caches, st.booleans())
 def test_no_input_breaks_the_cut(
     curve: list[tuple[int, list[float]]], declared: list[tuple[str, int]], rising: bool

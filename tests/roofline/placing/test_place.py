@@ -382,7 +382,7 @@ def assert_finite(placement: Placement) -> None:
     assert not [sentence for sentence in placement.advice if "nan" in sentence.split() or "None" in sentence]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(MEASUREMENTS, max_size=12), st.lists(KERNELS, min_size=1, max_size=2, unique_by=lambda k: k.name))
 def test_no_measurement_makes_it_crash_or_divide_by_zero(measured: list[Measurement], kernels: list[Kernel]) -> None:
     results: Results = factories.zen4_results(measurements=tuple(measured), kernels=tuple(kernels))

@@ -75,7 +75,7 @@ def test_every_roof_is_labelled_and_nothing_collides(name: str) -> None:
 bandwidths = st.lists(st.floats(1, 2000), min_size=1, max_size=5).map(lambda rates: sorted(rates, reverse=True))
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12, derandomize=True)
 @given(bandwidths, st.floats(2, 5000), st.sampled_from([1.0, 1.02, 2.0]))
 def test_any_machine_gives_a_readable_chart(rates: list[float], peak: float, ratio: float) -> None:
     names = ["L1", "L2", "L3", "L4"][: len(rates) - 1]
