@@ -29,6 +29,7 @@ from ert.records.store import save
 from ert.roofline.fitness import LEAST_MEMORY
 from ert.roofline.fitting.fit import fit
 from ert.roofline.model import Results, Seconds
+from ert.roofline.quantities import cpu_time
 from ert.show.units import parse_size, size
 from ert.show.words import listed
 
@@ -386,7 +387,7 @@ class Sweep:
         most = max(team.threads for team in self._largest)
         if quota is not None and quota < most:
             notes.append(
-                f"A control group allows {quota:g} CPUs' worth of time and up to {most} threads run: they are stopped "
+                f"A control group allows {cpu_time(quota)} and up to {most} threads run: they are stopped "
                 "for a part of each period, so that samples come in two speeds, and no grade is better than D."
             )
         if self._wish and len(teams.kinds_of(self._host, max(self._teams.usual, key=lambda team: team.threads))) > 1:

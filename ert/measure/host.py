@@ -23,7 +23,7 @@ from ert.measure.slug import machine_slug
 from ert.measure.tree import Tree, format_cpu_list, parse_cpu_list, parse_integer
 from ert.roofline import quantities
 from ert.roofline.fitting.caches import SMALLEST_CACHE, CacheShare, cache_share
-from ert.roofline.model import Cpu, Host, Node
+from ert.roofline.model import LINUX, Cpu, Host, Node
 
 __all__ = [
     "CacheShare",
@@ -63,7 +63,7 @@ def read_host(root: Path = Path("/"), *, affinity: Iterable[int] | None = None) 
         If ``affinity`` names no CPU that is online.
     """
     live = root == Path("/")
-    if live and platform.system() != "Linux":
+    if live and platform.system() != LINUX:
         return read_elsewhere(affinity)
     tree = Tree(root)
     info = read_cpuinfo(tree)
@@ -100,7 +100,7 @@ def read_host(root: Path = Path("/"), *, affinity: Iterable[int] | None = None) 
     node = dict.fromkeys(everyone, nodes[0].id) | numa.of_cpu
     cpus = _cpus(everyone, usable, grouping, kind, node)
     host = Host(
-        system="Linux",
+        system=LINUX,
         machine=platform.machine() if live else machine_of(info),
         kernel=platform.release() if live else _kernel(tree),
         cpu_model=cpu_model(tree, info, sorted(usable)),

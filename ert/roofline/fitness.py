@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ert.roofline.fitting.caches import BEYOND_CACHE, cache_share
-from ert.roofline.model import Condition, Host
-from ert.roofline.quantities import percent, seconds, size
+from ert.roofline.model import LINUX, Condition, Host
+from ert.roofline.quantities import cpu_time, percent, seconds, size
 
 Verdict = Literal["fine", "warn", "bad"]
 
@@ -42,9 +42,6 @@ lowest one (the Linux kernel's ``Documentation/admin-guide/pm/intel_pstate.rst``
 
 LEAST_MEMORY = 240 << 20
 """Bytes: a quick sweep was seen to run to its end in this much, and not in 96 MiB."""
-
-LINUX = "Linux"
-"""The system whose control groups and hypervisor are read; of others nothing is known of these."""
 
 NOT_TOLD = "not told by the system"
 
@@ -178,8 +175,7 @@ def _quota(host: Host) -> Finding:
     quota, cores = host.cpu_quota, len(_cores(host))
     if quota is None:
         return Finding("quota", "fine", "no limit of CPU time" if host.system == LINUX else NOT_TOLD)
-    worth = f"{quota:g} CPU's" if quota == 1 else f"{quota:g} CPUs'"
-    found = f"a control group allows {worth} worth of time on {cores} core{'s' if cores != 1 else ''}"
+    found = f"a control group allows {cpu_time(quota)} on {cores} core{'s' if cores != 1 else ''}"
     if quota >= cores:
         return Finding("quota", "fine", found)
     if quota < 1:

@@ -164,3 +164,9 @@ def _clock_form(value: float) -> str:
         return f"{sign}{minutes} min {rest} s"
     hours, minutes = divmod(minutes, 60)
     return f"{sign}{hours} h {minutes} min"
+
+
+def cpu_time(quota: float) -> str:
+    """Say how much CPU time a quota allows: "1 CPU's worth of time", "1.5 CPUs' worth of time"."""
+    whose = "CPU's" if quota == 1 else "CPUs'"
+    return f"{quota:g} {whose} worth of time"

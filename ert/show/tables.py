@@ -6,12 +6,12 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ert.roofline.fitness import LINUX
 from ert.roofline.fitting.clocks import clock_hz
 from ert.roofline.fitting.fit import PURE
 from ert.roofline.fitting.statistics import REPEATS_WITHIN, SLOW_ROUND
-from ert.roofline.model import ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
+from ert.roofline.model import LINUX, ComputeRoof, Cpu, Estimate, Host, MemoryRoof, Results, Roofline, Team, Toolchain
 from ert.roofline.placing.place import place
+from ert.roofline.quantities import cpu_time
 from ert.show import irregular, kernels, teams, units
 from ert.show.words import levels, operation, plural, ranges, width_words
 
@@ -377,7 +377,7 @@ def _cores(host: Host) -> str:
     if host.system == LINUX:
         text += f", {plural(packages, 'socket')}" + (f", {plural(nodes, 'NUMA node')}" if nodes else "")
     if host.cpu_quota is not None:
-        text += f"; a quota allows {host.cpu_quota:g} CPUs' worth of time"
+        text += f"; a quota allows {cpu_time(host.cpu_quota)}"
     return text
 
 

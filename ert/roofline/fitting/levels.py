@@ -81,8 +81,8 @@ OFF_PLATEAU = 6.0
 """Cost of a size that lies on no plateau, in squared scales: it belongs to a plateau up to 2.4 scales away."""
 
 DEEP = 2.0
-"""A curve that has fallen by this factor has left the level, whatever size is declared for it: no cache that neighbours
-use too was seen to lose half of its height before it ends."""
+"""A curve that has fallen by this factor has left the level, whatever size is declared for it. Memory was seen to have
+a half to a fifth of the last cache (2.4 to 4.8 times less), and a busy neighbour to take a tenth."""
 
 FAR_OFF = 9.0
 """Limit of the cost of a size on a plateau, in squared scales: three scales away it is disturbed, however far."""
@@ -339,10 +339,10 @@ def _cut(x: Floats, y: Floats, hints: Floats, flatness: _Flatness) -> tuple[list
     height = float(np.median(py[spans[-1][0] : end + 1]))
     # A small fall at the end is believed where a declared level is still to come, else it may be a spell.
     needed = MIN_RATIO if len(spans) <= hints.size else MIN_RATIO_NARROW
-    if end + 1 < px.size and height - _without_spikes(py)[-1] >= math.log(needed):
+    fallen = height - _without_spikes(py)[-1]
+    if end + 1 < px.size and fallen >= math.log(needed):
         notes.append("The curve still gets worse at the largest working set: the level beyond was not fully reached.")
-        deep = height - _without_spikes(py)[-1] >= math.log(DEEP)
-        past = deep or not hints.size or px[-1] >= hints[-1] + PAST_OCTAVES
+        past = fallen >= math.log(DEEP) or not hints.size or px[-1] >= hints[-1] + PAST_OCTAVES
         if past and px[-1] - px[end] >= MIN_WIDTH:
             # The lowest that was seen is nearest to the level beyond; half an octave keeps it off a single size.
             spans.append((max(int(np.searchsorted(px, px[-1] - 0.55)), end + 1), px.size - 1))

@@ -17,7 +17,7 @@ from ert.roofline.model.case import (
     Team,
     Work,
 )
-from ert.roofline.model.host import MEMORY, Cache, Cpu, Host, Node, Toolchain
+from ert.roofline.model.host import LINUX, MEMORY, Cache, Cpu, Host, Node, Toolchain
 from ert.roofline.model.irregular import (
     Concurrency,
     Gather,
@@ -49,6 +49,7 @@ from ert.roofline.model.roofs import (
 
 __all__ = [
     "INTERRUPTED",
+    "LINUX",
     "MEMORY",
     "SMT",
     "USUAL_TEAMS",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LINUX = "Linux"
+"""The system whose control groups, NUMA nodes and hypervisor are read; of others nothing is known of these."""
+
 MEMORY = "DRAM"
 """Name of the level that is not a cache."""
 

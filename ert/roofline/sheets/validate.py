@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ert.roofline.fitting.clocks import clock_hz, drift
 from ert.roofline.model import ComputeRoof, Host, Results, Roofline, Team
-from ert.roofline.quantities import operation
+from ert.roofline.quantities import cpu_time, operation
 from ert.roofline.sheets.checks import TOLERANCE, Cause, Check, Factor, computed, judge
 from ert.roofline.sheets.recognise import Recognised, team_kinds
 from ert.roofline.sheets.sheet import Clock, CoreGroup, CoreSheet, CpuSheet, PublishedMeasurement
@@ -325,9 +325,7 @@ def _unstated(core: CoreSheet | None, what: str) -> str:
 def _disturbed(host: Host, roof: ComputeRoof) -> Cause | None:
     """Blame what the result itself shows: a quota, or noise."""
     if host.cpu_quota is not None and host.cpu_quota < roof.team.threads:
-        return Cause(
-            f"A quota leaves this process {host.cpu_quota:g} CPUs' worth of time for {roof.team.label}.", failed=False
-        )
+        return Cause(f"A quota leaves this process {cpu_time(host.cpu_quota)} for {roof.team.label}.", failed=False)
     if roof.rate.grade != "D":
         return None
     neighbours = "neighbours of this virtual machine" if host.hypervisor else "other work"
