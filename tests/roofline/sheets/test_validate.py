@@ -155,7 +155,7 @@ def test_causes_that_the_result_shows_are_named_first() -> None:
     assert "hides an instruction set" in checks(roofline=scaled(0.5), results=masked)[name].why
     quota = checks(roofline=scaled(0.5), host=replace(BARE, cpu_quota=1.0))["Peak: fp64, measured clock"]
     assert verdict(quota) == ("below", False)
-    assert "1 CPUs' worth of time for 2 threads" in quota.why
+    assert "1 CPU's worth of time for 2 threads" in quota.why
 
 
 def test_what_no_sheet_states_is_not_stated() -> None:
